@@ -269,7 +269,7 @@ fn a_machine_without_fio_needs_none() {
 }
 
 /// A job of blocks of 64 KiB on a disk, with a blank between its options.
-fn job_on(guest: &mut Guest, options: &str, disk: &str, words: &str) -> GuestAnswer {
+pub(crate) fn job_on(guest: &mut Guest, options: &str, disk: &str, words: &str) -> GuestAnswer {
     let job = options.replace(' ', "\\n");
     guest.must(&format!(
         "printf '[j]\\n{job}\\nbs=64k\\nfilename=/dev/{disk}\\n' >/tmp/sg.fio"

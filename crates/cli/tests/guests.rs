@@ -55,6 +55,19 @@ pub(crate) static NEWER_GUEST: SharedGuest = SharedGuest::new(|| {
             "scsi-hd,bus=hba.0,serial=THROTTLED",
             "throttling.iops-total=200",
         )
+        // Of guest_nvme.rs.
+        .device("nvme,id=generic,serial=GENERIC")
+        .disk(
+            32 * MIB,
+            "nvme-ns,bus=generic,nsid=3,logical_block_size=4096,physical_block_size=4096",
+            "",
+        )
+        .device("nvme,id=zns,serial=ZONED")
+        .disk(
+            64 * MIB,
+            "nvme-ns,bus=zns,nsid=1,zoned=true,zoned.zone_size=4M,zoned.zone_capacity=3M,zoned.max_open=4,zoned.max_active=6",
+            "",
+        )
         // Of guest_prio.rs.
         .device("ahci,id=sata")
         .disk(16 * MIB, "ide-hd,bus=sata.0,serial=SATA", "")

@@ -24,6 +24,8 @@ mod graph;
 #[cfg(target_os = "linux")]
 mod guest;
 #[cfg(target_os = "linux")]
+mod guest_nvme;
+#[cfg(target_os = "linux")]
 mod guest_preparing;
 #[cfg(target_os = "linux")]
 mod guest_prio;

@@ -45,7 +45,7 @@ impl Claim {
         }
         // The whole disk instead of its partitions: the kernel gives both to nobody.
         self.0.retain(|(part, _)| part.whole() != node);
-        match open_in_time(path) {
+        match open_in_time(&sys.block_path(path)) {
             Ok(Some(file)) => {
                 self.0.push((node, file));
                 return Ok(());

@@ -13,9 +13,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 mod ioctl;
+mod namespace;
 
 #[cfg(target_os = "linux")]
-pub use ioctl::scsi_transfer;
+pub use ioctl::{nvme_namespace, scsi_transfer};
+pub use namespace::NvmeNamespace;
 
 /// One command.
 #[derive(Debug, Clone, PartialEq, Eq)]

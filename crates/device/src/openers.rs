@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _}
 use std::path::Path;
 
 use crate::process::{self, Process};
-use crate::sys::Sys;
+use crate::sys::{Sys, numbers};
 
 /// Most parents of a process that are asked for: more are a circle.
 const MOST_PARENTS: usize = 1000;
@@ -30,10 +30,23 @@ impl Opened {
         let kind = meta.file_type();
         if kind.is_file() {
             Some(Self::File(meta.dev(), meta.ino()))
+        } else if kind.is_char_device() {
+            generic(meta.rdev()).map(Self::Device)
         } else {
             kind.is_block_device().then(|| Self::Device(meta.rdev()))
         }
     }
+}
+
+/// The number of the block device that a generic device is the other way to.
+fn generic(device: u64) -> Option<u64> {
+    /// Majors that are given as they are asked for begin here (include/linux/fs.h,
+    /// CHRDEV_MAJOR_DYN_END); /dev/null and terminals lie below.
+    const LEAST_DYNAMIC: u32 = 234;
+    let (major, minor) = numbers(device);
+    let disk = (major >= LEAST_DYNAMIC).then(|| Sys::live().by_generic(major, minor));
+    let (major, minor) = disk??.number()?;
+    Some(rustix::fs::makedev(major, minor))
 }
 
 /// A process with something open for writing.

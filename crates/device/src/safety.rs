@@ -68,7 +68,7 @@ pub enum Refusal {
     },
     /// A character device: a controller, a generic SCSI node, memory.
     #[error(
-        "{path} is a character device; Fathom writes to block devices and files only\n  to do: name the block device (for /dev/nvme0 or /dev/ng0n1: /dev/nvme0n1; for /dev/sg0: see lsscsi -g)"
+        "{path} is a character device; Fathom writes to block devices and files only\n  to do: name the block device (for /dev/nvme0: /dev/nvme0n1; for /dev/sg0: see lsscsi -g)"
     )]
     CharacterDevice {
         /// The path as it was given.
@@ -298,11 +298,33 @@ impl WriteJudge {
         if kind.is_block_device() {
             self.check_block(path, &meta, signatures, claim)
         } else if kind.is_char_device() {
-            check_character(path, &meta)
+            match self.sys.by_path(path) {
+                Some(disk) => self.check_generic(path, &disk, signatures, claim),
+                None => check_character(path, &meta),
+            }
         } else if kind.is_file() {
             self.check_file(path, &meta)
         } else {
             Ok(())
+        }
+    }
+
+    /// A generic device is its block device in every respect, and judged there.
+    fn check_generic(
+        &self,
+        path: &Path,
+        disk: &SysBlock,
+        signatures: Signatures,
+        claim: &Claim,
+    ) -> Result<(), Refusal> {
+        let block = disk.dev_path();
+        let meta = fs::metadata(&block).ok();
+        match meta.filter(|_| self.sys.by_path(&block).as_ref() == Some(disk)) {
+            Some(meta) => self.check_block(&block, &meta, signatures, claim),
+            None => Err(unknown(
+                path,
+                &format!("its block device {} is not here", block.display()),
+            )),
         }
     }
 

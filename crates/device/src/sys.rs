@@ -61,7 +61,36 @@ impl Sys {
         SysBlock::at(&self.path(format!("/sys/class/block/{name}")))
     }
 
-    /// The block device behind a path such as /dev/sda or /dev/mapper/vg-lv;
+    /// The block device of a generic NVMe device's number: /dev/ng0n1 gives commands to
+    /// the namespace that /dev/nvme0n1 reads and writes. The two lie in one folder of
+    /// sysfs, the controller's or, of several paths, the subsystem's
+    /// (drivers/nvme/host/core.c, `nvme_alloc_ns`; multipath.c, `nvme_mpath_set_live`).
+    #[must_use]
+    pub fn by_generic(&self, major: u32, minor: u32) -> Option<SysBlock> {
+        let dir = self.path(format!("/sys/dev/char/{major}:{minor}"));
+        let dir = fs::canonicalize(dir).ok()?;
+        let class = fs::canonicalize(dir.join("subsystem")).ok()?;
+        if class.file_name()?.to_str()? != "nvme-generic" {
+            return None;
+        }
+        let numbers = dir.file_name()?.to_str()?.strip_prefix("ng")?;
+        let disk = SysBlock::at(&dir.with_file_name(format!("nvme{numbers}")))?;
+        disk.number().is_some().then_some(disk)
+    }
+
+    /// Where the block device behind a path is opened: at the path itself, unless that is
+    /// a generic device.
+    #[must_use]
+    pub fn block_path(&self, path: &Path) -> PathBuf {
+        let is_generic =
+            fs::metadata(self.path(path)).is_ok_and(|meta| meta.file_type().is_char_device());
+        match is_generic.then(|| self.by_path(path)).flatten() {
+            Some(disk) => disk.dev_path(),
+            None => path.to_owned(),
+        }
+    }
+
+    /// The block device behind a path such as /dev/sda, /dev/mapper/vg-lv or /dev/ng0n1;
     /// `None` when it is none.
     #[must_use]
     pub fn by_path(&self, path: &Path) -> Option<SysBlock> {
@@ -70,6 +99,10 @@ impl Sys {
         if meta.file_type().is_block_device() {
             let (major, minor) = numbers(meta.rdev());
             return self.by_number(major, minor);
+        }
+        if meta.file_type().is_char_device() {
+            let (major, minor) = numbers(meta.rdev());
+            return self.by_generic(major, minor);
         }
         // A recorded tree has files in place of device nodes.
         let name = real.strip_prefix(self.path("/dev")).ok()?;

@@ -127,6 +127,26 @@ fn an_nvme_drive_is_told_with_its_link_and_settings() {
     );
 }
 
+/// Both lie in the folder of the controller.
+#[test]
+fn a_generic_device_is_its_block_device() {
+    let tree = Tree::new();
+    let disk = tree.nvme(1).remove(0);
+    let folder = disk.dir.parent().unwrap().join("ng0n1");
+    let folder = Path::new("/").join(folder.strip_prefix(tree.at("/")).unwrap());
+    let folder = folder.to_str().unwrap();
+    tree.write(&format!("{folder}/dev"), "235:4\n");
+    tree.link("/sys/dev/char/235:4", folder);
+    tree.write("/sys/class/nvme-generic/x", "");
+    tree.write("/sys/class/tty/x", "");
+    tree.link(&format!("{folder}/subsystem"), "/sys/class/nvme-generic");
+    assert_eq!(tree.sys().by_generic(235, 4), Some(disk));
+    assert_eq!(tree.sys().by_generic(235, 5), None);
+    std::fs::remove_file(tree.at(&format!("{folder}/subsystem"))).unwrap();
+    tree.link(&format!("{folder}/subsystem"), "/sys/class/tty");
+    assert_eq!(tree.sys().by_generic(235, 4), None, "of another class");
+}
+
 #[test]
 fn a_sata_disk_is_told_in_full_and_a_sas_disk_with_its_maker() {
     let tree = Tree::new();

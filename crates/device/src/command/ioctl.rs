@@ -3,7 +3,7 @@
 #[cfg(target_os = "linux")]
 pub(super) use linux::issue;
 #[cfg(target_os = "linux")]
-pub use linux::scsi_transfer;
+pub use linux::{nvme_namespace, scsi_transfer};
 
 /// Other systems have other ways; none of them is known here.
 #[cfg(not(target_os = "linux"))]
@@ -20,8 +20,10 @@ mod linux {
     use std::path::Path;
     use std::time::Duration;
 
-    use super::super::{Command, CommandData, Reply};
+    use super::super::{Command, CommandData, NvmeNamespace, Reply};
 
+    /// `_IO('N', 0x40)` (linux/nvme_ioctl.h).
+    const NVME_IOCTL_ID: u64 = 0x4e40;
     /// `_IOWR('N', 0x41, struct nvme_admin_cmd)` (linux/nvme_ioctl.h).
     const NVME_IOCTL_ADMIN_CMD: u64 = 0xc048_4e41;
     /// scsi/sg.h.
@@ -175,6 +177,32 @@ mod linux {
             sense: sense[..usize::from(header.sb_len_wr).min(SENSE_MAX)].to_vec(),
             result: 0,
         })
+    }
+
+    /// The namespace behind an open device, a block device or a generic one.
+    ///
+    /// # Errors
+    /// Those of the ioctls, which no device but an NVMe one knows.
+    pub fn nvme_namespace(file: RawFd) -> io::Result<NvmeNamespace> {
+        /// Identify, of which 0 is Identify Namespace, and its length (NVMe Base
+        /// Specification 2.0, 5.17).
+        const IDENTIFY: u8 = 0x06;
+        const IDENTIFY_BYTES: usize = 4096;
+        // SAFETY: the request takes no argument.
+        let nsid = unsafe { ioctl(file, NVME_IOCTL_ID, std::ptr::null_mut::<u8>()) }?;
+        let mut identity = vec![0u8; IDENTIFY_BYTES];
+        let mut raw = NvmeCommand {
+            opcode: IDENTIFY,
+            nsid,
+            addr: identity.as_mut_ptr() as u64,
+            data_len: length(&identity)?,
+            ..NvmeCommand::default()
+        };
+        // SAFETY: the structure is the kernel's, and its buffer lives and is as long as it
+        // says until the call returns.
+        let status = unsafe { ioctl(file, NVME_IOCTL_ADMIN_CMD, &raw mut raw) }?;
+        let found = NvmeNamespace::read(nsid, &identity).filter(|_| status == 0);
+        found.ok_or_else(|| io::Error::other("its namespace does not say what its blocks are"))
     }
 
     /// A SCSI command that moves `len` bytes from memory (`writes`) or to it, or none; how

@@ -100,7 +100,8 @@ impl Capabilities {
             || ata.as_ref().is_some_and(|ata| ata.zeros)
             || is_sparse(&disk);
         Ok(Self {
-            path: path.to_owned(),
+            // What a generic device is told reaches the same blocks; samples are read here.
+            path: sys.block_path(path),
             device: identity::block_device(sys, &node),
             size_bytes: node.size_bytes(),
             discard: Discard {

@@ -67,6 +67,10 @@ fn folder_of(path: &Path) -> Option<PathBuf> {
         Ok(meta) => meta,
         Err(_) => std::fs::metadata(path.parent()?).ok()?,
     };
+    if meta.file_type().is_char_device() {
+        let generic = fathom_device::Sys::live().by_path(path)?;
+        return Some(generic.dir);
+    }
     let device = if meta.file_type().is_block_device() {
         meta.rdev()
     } else {

@@ -7,6 +7,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use fathom_device::command::nvme_namespace;
 use fathom_model::{Failure, FailureKind};
 
 use crate::layout;
@@ -129,6 +130,18 @@ fn is_endless(meta: &std::fs::Metadata) -> bool {
     meta.file_type().is_char_device() && major == 1 && matches!(minor, 3 | 5 | 7)
 }
 
+/// Bytes of the namespace that a generic NVMe device is the way to.
+fn present_generic(path: &Path) -> Result<u64, Failure> {
+    let is_char = std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_char_device());
+    if !is_char || fathom_device::Sys::live().by_path(path).is_none() {
+        let what = "is no generic NVMe device such as /dev/ng0n1, which io_uring_cmd is for";
+        return Err(Failure::new(FailureKind::Open, what).about(path.display().to_string()));
+    }
+    let namespace = File::open(path).and_then(|file| nvme_namespace(file.as_raw_fd()));
+    let namespace = namespace.map_err(|error| open_failure(path, &error, "be asked"))?;
+    Ok(namespace.bytes())
+}
+
 /// What stands at a path now: its size and whether it is a device; `None`: nothing.
 fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
     let meta = match std::fs::metadata(path) {
@@ -151,17 +164,21 @@ fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
         return Ok(Some((ENDLESS, false)));
     }
     if !meta.is_file() {
-        return Err(
-            Failure::new(FailureKind::Open, "is neither a file nor a block device")
-                .about(path.display().to_string()),
-        );
+        return Err(Failure::new(
+            FailureKind::Open,
+            "is neither a file nor a block device (a generic NVMe device is for io_uring_cmd)",
+        )
+        .about(path.display().to_string()));
     }
     Ok(Some((meta.len(), false)))
 }
 
 /// The same, where nothing that is missing is something that may be made.
 fn present_or_made(job: &NativeJob, path: &Path) -> Result<Option<(u64, bool)>, Failure> {
-    let there = present(path)?;
+    let there = match job.engine {
+        IoEngine::IoUringCmd => Some((present_generic(path)?, true)),
+        _ => present(path)?,
+    };
     if there.is_none() {
         if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
             let message = "is not there; it would be made as an ordinary file in memory";

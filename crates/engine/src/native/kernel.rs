@@ -16,6 +16,7 @@ use crate::jobfile::spec;
 pub fn kernel_lacks(jobs: &[JobSpec]) -> Vec<String> {
     let tried = [
         (IoEngine::IoUring, uring::offered as fn() -> io::Result<()>),
+        (IoEngine::IoUringCmd, uring::offered),
         (IoEngine::Libaio, || Libaio::new(Vec::new(), 1, 0).map(drop)),
     ];
     let mut lacks = Vec::new();
@@ -71,22 +72,22 @@ pub(super) fn refusal(engine: IoEngine, depth: u32, error: &io::Error) -> (Failu
             FailureKind::Permission,
             "Linux AIO is forbidden to this process, most likely by the seccomp profile of its container; use ioengine=psync".to_owned(),
         ),
-        (IoEngine::IoUring, Some(libc::ENOSYS)) => (
+        (IoEngine::IoUring | IoEngine::IoUringCmd, Some(libc::ENOSYS)) => (
             FailureKind::EngineMissing,
             "there is no io_uring here (the kernel is older than 5.1 or built without it, or a seccomp profile hides it); use ioengine=libaio or psync".to_owned(),
         ),
-        (IoEngine::IoUring, Some(libc::EPERM | libc::EACCES)) => (
+        (IoEngine::IoUring | IoEngine::IoUringCmd, Some(libc::EPERM | libc::EACCES)) => (
             FailureKind::Permission,
             format!(
                 "io_uring is forbidden here ({}); use ioengine=libaio or psync",
                 who_forbids(&number("kernel/io_uring_disabled"))
             ),
         ),
-        (IoEngine::IoUring, Some(libc::ENOMEM)) => (
+        (IoEngine::IoUring | IoEngine::IoUringCmd, Some(libc::ENOMEM)) => (
             FailureKind::Permission,
             "the limit on locked memory is too low for io_uring's ring, or for its buffers with fixedbufs; raise it (ulimit -l unlimited), or lower numjobs, iodepth or bs".to_owned(),
         ),
-        (IoEngine::IoUring, Some(libc::EOPNOTSUPP | libc::EINVAL)) => (
+        (IoEngine::IoUring | IoEngine::IoUringCmd, Some(libc::EOPNOTSUPP | libc::EINVAL)) => (
             FailureKind::Other,
             format!("io_uring cannot be set up as asked (hipri, sqthread_poll): {error}"),
         ),
@@ -114,6 +115,11 @@ fn number(name: &str) -> String {
 
 /// What an I/O's error has to do with how it was asked for, if anything.
 pub(super) fn explains(job: &NativeJob, errno: i32) -> Option<&'static str> {
+    if job.engine == IoEngine::IoUringCmd && errno == libc::EINVAL {
+        return Some(
+            "with ioengine=io_uring_cmd an I/O is whole blocks of the namespace, and no more than its queue/max_hw_sectors_kb",
+        );
+    }
     if job.engine == IoEngine::Sg && errno == libc::EINVAL {
         return Some(
             "with ioengine=sg an I/O is whole blocks of the disk, and no more than its queue/max_sectors_kb",

@@ -13,7 +13,9 @@ use fathom_model::{Failure, FailureKind};
 
 use super::backend::calls::{CallStyle, Calls};
 use super::backend::one_by_one::OneByOne;
-use super::backend::{Backend, OpenFile, fileops, mmap, null, offload, posixaio, thread_usage};
+use super::backend::{
+    Backend, OpenFile, fileops, mmap, null, nvme, offload, posixaio, thread_usage,
+};
 use super::backend::{libaio, scsi, uring};
 use super::clock::TickClock;
 use super::files;
@@ -244,6 +246,7 @@ fn with_backend<'a>(
             let ring = uring::Uring::new(targets, Some(worker.buffers()), &job.queue)?;
             go!(ring)
         }
+        IoEngine::IoUringCmd => go!(nvme::ring(targets, worker.buffers(), &job.queue)?),
     }
 }
 
@@ -286,6 +289,7 @@ fn with_threads(
         | IoEngine::Psync
         | IoEngine::Posixaio
         | IoEngine::Mmap
+        | IoEngine::IoUringCmd
         | IoEngine::FileOp(_) => CallStyle::Positioned,
     };
     go!(move || Calls::new(files.clone(), style).map(OneByOne::new))

@@ -8,6 +8,7 @@ pub(super) mod calls;
 pub(super) mod fileops;
 pub(super) mod mmap;
 pub(super) mod null;
+pub(super) mod nvme;
 pub(super) mod offload;
 pub(super) mod one_by_one;
 mod pool;

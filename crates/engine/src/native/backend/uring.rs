@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use io_uring::{IoUring, opcode, squeue, types};
+use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
 use super::{Backend, CompletedIo, Io, Op, OpenFile};
 use crate::native::buffer::Buffers;
@@ -23,10 +23,30 @@ const NOT_REGISTERED: &str = "buffers not registered with io_uring: the kernel r
 /// include/uapi/linux/io_uring.h.
 const ENTER_GETEVENTS: u32 = 1;
 
-/// An io_uring of one worker.
-pub(in crate::native) struct Uring {
-    ring: IoUring,
+/// What the entries of a ring ask for.
+pub(in crate::native) trait RingCommands {
+    type Request: squeue::EntryMarker;
+    type Answer: cqueue::EntryMarker + Into<cqueue::Entry>;
+
+    /// The entry of an I/O; `None` for one that cannot be put into an entry.
+    fn request(&mut self, io: &Io, flags: squeue::Flags) -> Option<Self::Request>;
+
+    /// Bytes moved, or -errno, from what the kernel answered.
+    fn result(&self, slot: u32, answer: i32) -> i64;
+}
+
+/// Reads, writes and syncs of files and block devices.
+pub(in crate::native) struct FileCommands {
     fixed_buffers: bool,
+    rw_flags: i32,
+}
+
+/// An io_uring of one worker.
+pub(in crate::native) struct Uring<C: RingCommands = FileCommands> {
+    ring: IoUring<C::Request, C::Answer>,
+    commands: C,
+    /// Slots of I/Os that no entry can hold.
+    odd: Vec<u32>,
     note: Option<&'static str>,
     /// Pushed and not handed over.
     pending: usize,
@@ -34,7 +54,6 @@ pub(in crate::native) struct Uring {
     /// looks for them only when it is entered.
     must_enter: bool,
     sq_poll: bool,
-    rw_flags: i32,
     /// force_async, and how many I/Os until the next one of its.
     async_every: u32,
     until_async: u32,
@@ -48,6 +67,23 @@ impl Uring {
         files: &[OpenFile],
         buffers: Option<&Buffers>,
         queue: &Queue,
+    ) -> io::Result<Self> {
+        let rw_flags = queue.rw_flags();
+        Self::with(files, buffers, queue, |fixed_buffers| FileCommands {
+            fixed_buffers,
+            rw_flags,
+        })
+    }
+}
+
+impl<C: RingCommands> Uring<C> {
+    /// A ring for commands that are made when it is known whether the buffers are
+    /// registered.
+    pub(super) fn with(
+        files: &[OpenFile],
+        buffers: Option<&Buffers>,
+        queue: &Queue,
+        commands: impl FnOnce(bool) -> C,
     ) -> io::Result<Self> {
         let entries = queue.depth.max(1).next_power_of_two().min(32_768);
         let (ring, deferred) = build(entries, queue)?;
@@ -66,48 +102,16 @@ impl Uring {
         };
         Ok(Self {
             ring,
-            fixed_buffers,
+            commands: commands(fixed_buffers),
+            odd: Vec::with_capacity(queue.depth as usize),
             note,
             pending: 0,
             must_enter: deferred || queue.hipri,
             sq_poll: queue.sq_poll,
-            rw_flags: queue.rw_flags(),
             async_every: queue.async_every,
             until_async: queue.async_every,
             looked: false,
         })
-    }
-
-    fn entry(&self, io: &Io) -> squeue::Entry {
-        let file = types::Fixed(io.file);
-        let slot = io.slot as u16;
-        let entry = match (io.op, self.fixed_buffers) {
-            (Op::Read, true) => opcode::ReadFixed::new(file, io.data, io.len, slot)
-                .offset(io.offset)
-                .rw_flags(self.rw_flags)
-                .ioprio(io.priority)
-                .build(),
-            (Op::Read, false) => opcode::Read::new(file, io.data, io.len)
-                .offset(io.offset)
-                .rw_flags(self.rw_flags)
-                .ioprio(io.priority)
-                .build(),
-            (Op::Write, true) => opcode::WriteFixed::new(file, io.data, io.len, slot)
-                .offset(io.offset)
-                .rw_flags(self.rw_flags)
-                .ioprio(io.priority)
-                .build(),
-            (Op::Write, false) => opcode::Write::new(file, io.data, io.len)
-                .offset(io.offset)
-                .rw_flags(self.rw_flags)
-                .ioprio(io.priority)
-                .build(),
-            (Op::Fdatasync, _) => opcode::Fsync::new(file)
-                .flags(types::FsyncFlags::DATASYNC)
-                .build(),
-            (Op::Fsync | Op::Trim, _) => opcode::Fsync::new(file).build(),
-        };
-        entry.user_data(u64::from(io.slot))
     }
 
     /// Enters the kernel until all that is pending was taken and, with `wait`
@@ -184,14 +188,60 @@ impl Uring {
     }
 }
 
+impl RingCommands for FileCommands {
+    type Request = squeue::Entry;
+    type Answer = cqueue::Entry;
+
+    #[inline]
+    fn request(&mut self, io: &Io, flags: squeue::Flags) -> Option<squeue::Entry> {
+        let file = types::Fixed(io.file);
+        let slot = io.slot as u16;
+        let entry = match (io.op, self.fixed_buffers) {
+            (Op::Read, true) => opcode::ReadFixed::new(file, io.data, io.len, slot)
+                .offset(io.offset)
+                .rw_flags(self.rw_flags)
+                .ioprio(io.priority)
+                .build(),
+            (Op::Read, false) => opcode::Read::new(file, io.data, io.len)
+                .offset(io.offset)
+                .rw_flags(self.rw_flags)
+                .ioprio(io.priority)
+                .build(),
+            (Op::Write, true) => opcode::WriteFixed::new(file, io.data, io.len, slot)
+                .offset(io.offset)
+                .rw_flags(self.rw_flags)
+                .ioprio(io.priority)
+                .build(),
+            (Op::Write, false) => opcode::Write::new(file, io.data, io.len)
+                .offset(io.offset)
+                .rw_flags(self.rw_flags)
+                .ioprio(io.priority)
+                .build(),
+            (Op::Fdatasync, _) => opcode::Fsync::new(file)
+                .flags(types::FsyncFlags::DATASYNC)
+                .build(),
+            (Op::Fsync | Op::Trim, _) => opcode::Fsync::new(file).build(),
+        };
+        Some(entry.flags(flags).user_data(u64::from(io.slot)))
+    }
+
+    #[inline]
+    fn result(&self, _: u32, answer: i32) -> i64 {
+        answer.into()
+    }
+}
+
 /// Whether the kernel offers io_uring to this process.
 pub(in crate::native) fn offered() -> io::Result<()> {
     IoUring::new(1).map(drop)
 }
 
-fn build(entries: u32, queue: &Queue) -> io::Result<(IoUring, bool)> {
+fn build<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
+    entries: u32,
+    queue: &Queue,
+) -> io::Result<(IoUring<S, C>, bool)> {
     let base = || {
-        let mut builder = IoUring::builder();
+        let mut builder = IoUring::<S, C>::builder();
         if queue.hipri {
             builder.setup_iopoll();
         }
@@ -225,7 +275,10 @@ fn build(entries: u32, queue: &Queue) -> io::Result<(IoUring, bool)> {
     base().build(entries).map(|ring| (ring, false))
 }
 
-fn register(ring: &IoUring, buffers: &Buffers) -> io::Result<bool> {
+fn register<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
+    ring: &IoUring<S, C>,
+    buffers: &Buffers,
+) -> io::Result<bool> {
     if buffers.slots() > MAX_BUFFERS {
         return Ok(false);
     }
@@ -242,7 +295,7 @@ fn register(ring: &IoUring, buffers: &Buffers) -> io::Result<bool> {
     Ok(true)
 }
 
-impl Backend for Uring {
+impl<C: RingCommands> Backend for Uring<C> {
     const QUEUES_SYNCS: bool = true;
 
     fn note(&self) -> Option<&'static str> {
@@ -251,14 +304,17 @@ impl Backend for Uring {
 
     #[inline]
     fn push(&mut self, io: Io) {
-        let mut entry = self.entry(&io);
+        let mut flags = squeue::Flags::empty();
         if self.async_every > 0 {
             self.until_async -= 1;
             if self.until_async == 0 {
                 self.until_async = self.async_every;
-                entry = entry.flags(squeue::Flags::ASYNC);
+                flags = squeue::Flags::ASYNC;
             }
         }
+        let Some(entry) = self.commands.request(&io, flags) else {
+            return self.odd.push(io.slot);
+        };
         // SAFETY: the entry's memory is a slot that nobody touches until it is
         // done; a full queue cannot be, it has an entry for each slot.
         let pushed = unsafe { self.ring.submission().push(&entry) };
@@ -283,16 +339,26 @@ impl Backend for Uring {
         wait: Option<Duration>,
         done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
+        if !self.odd.is_empty() {
+            let few = self.odd.len().min(max);
+            done.extend(self.odd.drain(..few).map(|slot| CompletedIo {
+                slot,
+                result: -i64::from(libc::EINVAL),
+            }));
+            return Ok(());
+        }
         // The kernel counts what is already in the queue towards `min`.
         let ready = self.ring.completion().len();
         if self.pending > 0 || ready < min || (self.must_enter && ready == 0 && !self.looked) {
             self.enter(min, wait)?;
         }
         self.looked = false;
-        let completions = self.ring.completion();
-        done.extend(completions.take(max).map(|entry| CompletedIo {
-            slot: entry.user_data() as u32,
-            result: i64::from(entry.result()),
+        let completions = self.ring.completion().take(max);
+        done.extend(completions.map(|entry| {
+            let entry: cqueue::Entry = entry.into();
+            let slot = entry.user_data() as u32;
+            let result = self.commands.result(slot, entry.result());
+            CompletedIo { slot, result }
         }));
         Ok(())
     }

@@ -15,6 +15,8 @@ pub(in crate::native) enum IoEngine {
     Libaio,
     /// io_uring.
     IoUring,
+    /// Commands to NVMe namespaces in an io_uring.
+    IoUringCmd,
     /// A thread for each file that serves it in order, as glibc's aio does.
     Posixaio,
     /// memcpy from and to a shared mapping.
@@ -41,13 +43,14 @@ pub(in crate::native) enum FileOp {
 
 impl IoEngine {
     /// Names in job files.
-    pub(in crate::native) const NAMES: [(&'static str, Self); 15] = [
+    pub(in crate::native) const NAMES: [(&'static str, Self); 16] = [
         ("falloc", Self::Falloc),
         ("filecreate", Self::FileOp(FileOp::Create)),
         ("filedelete", Self::FileOp(FileOp::Delete)),
         ("filestat", Self::FileOp(FileOp::Stat)),
         ("ftruncate", Self::Ftruncate),
         ("io_uring", Self::IoUring),
+        ("io_uring_cmd", Self::IoUringCmd),
         ("libaio", Self::Libaio),
         ("mmap", Self::Mmap),
         ("null", Self::Null),
@@ -63,7 +66,7 @@ impl IoEngine {
     pub(in crate::native) fn is_synchronous(self) -> bool {
         !matches!(
             self,
-            Self::Null | Self::Libaio | Self::IoUring | Self::Posixaio
+            Self::Null | Self::Libaio | Self::IoUring | Self::IoUringCmd | Self::Posixaio
         )
     }
 
@@ -76,6 +79,11 @@ impl IoEngine {
     /// Whether it does its I/O on open files.
     pub(in crate::native) fn opens_files(self) -> bool {
         self != Self::Null && self.file_op().is_none()
+    }
+
+    /// Whether its I/Os wait in an io_uring.
+    pub(in crate::native) fn is_ring(self) -> bool {
+        matches!(self, Self::IoUring | Self::IoUringCmd)
     }
 
     pub(in crate::native) fn file_op(self) -> Option<FileOp> {

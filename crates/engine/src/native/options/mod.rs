@@ -164,8 +164,12 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
             "only io_uring and libaio have a priority for each I/O".to_owned(),
         ));
     }
-    if job.queue.hipri && !matches!(job.engine, IoUring | super::job::IoEngine::Pvsync2) {
-        found.push(("hipri", "only io_uring and pvsync2 poll".to_owned()));
+    let polls = job.engine.is_ring() || job.engine == super::job::IoEngine::Pvsync2;
+    if job.queue.hipri && !polls {
+        found.push((
+            "hipri",
+            "only io_uring, io_uring_cmd and pvsync2 poll".to_owned(),
+        ));
     }
     if job.trims() && job.engine == super::job::IoEngine::Mmap {
         found.push(("rw", "a mapping cannot be trimmed".to_owned()));
@@ -190,6 +194,7 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
 fn of_threads(job: &NativeJob) -> Option<(&'static str, String)> {
     let against = match job.engine {
         super::job::IoEngine::Mmap => "a mapping is copied by the job's own thread",
+        super::job::IoEngine::IoUringCmd => "commands wait in the job's own ring",
         engine if engine.file_op().is_some() => "a file as a whole is done by the job's own thread",
         _ if job.queue.fixed_buffers => "threads of their own register no buffers",
         _ => return None,
@@ -284,7 +289,7 @@ fn dedupe_fault(job: &NativeJob) -> Option<(&'static str, String)> {
 
 /// What an engine cannot do.
 fn engine_faults(job: &NativeJob) -> Vec<(&'static str, String)> {
-    use super::job::IoEngine::{Ftruncate, Null};
+    use super::job::IoEngine::{Ftruncate, IoUringCmd, Null};
     let mut found = Vec::new();
     if job.verify.sum.is_some() && !job.engine.moves_data() && job.engine != Null {
         found.push(("verify", "this ioengine moves no data".to_owned()));
@@ -295,6 +300,9 @@ fn engine_faults(job: &NativeJob) -> Vec<(&'static str, String)> {
     if job.engine.file_op().is_some() && job.trims() {
         found.push(("rw", "a file as a whole is not trimmed".to_owned()));
     }
+    if job.engine == IoUringCmd {
+        found.extend(passthrough_faults(job));
+    }
     if job.files.open_at_once.is_some() && job.engine.file_op().is_none() {
         found.push((
             "openfiles",
@@ -302,6 +310,29 @@ fn engine_faults(job: &NativeJob) -> Vec<(&'static str, String)> {
         ));
     }
     found
+}
+
+/// What a generic NVMe device does not do: nothing but its commands goes through it.
+fn passthrough_faults(job: &NativeJob) -> Vec<(&'static str, String)> {
+    let files = &job.files;
+    let syncs = "io_uring_cmd reads and writes only";
+    let opens = "a generic NVMe device is always read and written directly";
+    let kernel = "the kernel has it for reads and writes of files only";
+    let faults = [
+        (job.trims(), "rw", syncs),
+        (files.fsync_every > 0, "fsync", syncs),
+        (files.fdatasync_every > 0, "fdatasync", syncs),
+        (files.end_fsync, "end_fsync", syncs),
+        (files.fsync_on_close, "fsync_on_close", syncs),
+        (files.direct, "direct", opens),
+        (files.pre_read, "pre_read", syncs),
+        (job.queue.nowait, "nowait", kernel),
+        (job.queue.uncached, "uncached", kernel),
+    ];
+    let faults = faults.into_iter().filter(|fault| fault.0);
+    faults
+        .map(|(_, option, what)| (option, what.to_owned()))
+        .collect()
 }
 
 /// Checks jobs without touching anything: every option that this engine does not take.

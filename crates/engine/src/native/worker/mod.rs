@@ -233,7 +233,7 @@ impl Worker {
     /// for theirs when they are dropped (io_destroy(2), joined threads), calls are over
     /// when they return, and mmap's data is copied by the worker itself.
     fn leaves_ios_behind(&self) -> bool {
-        self.free.len() < self.depth && self.job.engine == IoEngine::IoUring
+        self.free.len() < self.depth && self.job.engine.is_ring()
     }
 
     pub(super) fn buffers(&self) -> &Buffers {

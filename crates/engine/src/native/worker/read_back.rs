@@ -166,7 +166,8 @@ impl Worker {
             _ => return false,
         }
         self.read_back_from(now, false);
-        if self.job.engine == IoEngine::Null {
+        if matches!(self.job.engine, IoEngine::Null | IoEngine::IoUringCmd) {
+            // There is no cache.
             return true;
         }
         for (place, target) in self.targets.iter().enumerate() {

@@ -74,7 +74,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "random_distribution": "random zipf:1.2 pareto:0.2 normal:20 zoned:60/10:40/90 zoned_abs:60/8k:40/56k",
         "ioengine=null rw=randread norandommap" => Ios;
     // Queue and engines
-    "ioengine": "falloc filecreate filedelete filestat ftruncate io_uring libaio mmap null posixaio psync pvsync2 sg splice sync",
+    "ioengine": "falloc filecreate filedelete filestat ftruncate io_uring io_uring_cmd libaio mmap null posixaio psync pvsync2 sg splice sync",
         "rw=write fallocate=none" => Calls(ALL);
     "iodepth": "1 4", "ioengine=libaio" => Calls("io_setup");
     "iodepth_batch_submit": "1 8", "ioengine=libaio iodepth=8 direct=1"

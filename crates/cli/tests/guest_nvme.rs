@@ -1,0 +1,181 @@
+//! On a machine of its own: NVMe namespaces by their generic devices, beside fio.
+
+use fathom_testkit::{Guest, GuestAnswer, skip};
+
+use crate::guest::job_on;
+use crate::guests::{MIB, NEWER_GUEST, disk_of};
+
+const NAMED: &str = "--destroy GENERIC";
+
+/// The same job by fio, which says nothing where all is well.
+fn fio_on(guest: &mut Guest, fio: &str, options: &str, disk: &str) -> GuestAnswer {
+    let options = options.split(' ').map(|option| format!("--{option}"));
+    let options: Vec<String> = options.collect();
+    guest.run(&format!(
+        "cd /tmp && {fio} --name=j --bs=64k --filename=/dev/{disk} --verify_state_save=0 --output=/dev/null {}",
+        options.join(" ")
+    ))
+}
+
+/// What the native engine writes by commands is what fio reads by them and by blocks, and
+/// the other way round; every option of rings has it all.
+#[test]
+fn commands_by_a_generic_nvme_device_reach_its_disk() {
+    let name = "commands_by_a_generic_nvme_device_reach_its_disk";
+    let mut guest = match NEWER_GUEST.take() {
+        Ok(guest) => guest,
+        Err(reason) => return skip(name, &reason),
+    };
+    let disk = disk_of(&mut guest, "GENERIC", 32 * MIB);
+    let generic = disk.replace("nvme", "ng");
+    guest.must(&format!("test -c /dev/{generic}"));
+    is_judged_by_its_disk(&mut guest, &disk, &generic);
+
+    // Poll queues come with a reset (drivers/nvme/host/pci.c, `poll_queues`).
+    guest.must("echo 1 >/sys/module/nvme/parameters/poll_queues");
+    guest.must(&format!(
+        "echo 1 >/sys/block/{disk}/device/reset_controller && until [ $(cat /sys/block/{disk}/device/state) = live ]; do usleep 100000; done"
+    ));
+    let seeds = [
+        "iodepth=8",
+        "iodepth=8 fixedbufs registerfiles",
+        "iodepth=1",
+    ];
+    for (seed, more) in (1..).zip(
+        seeds
+            .iter()
+            .chain(&["iodepth=4 hipri", "iodepth=4 sqthread_poll"]),
+    ) {
+        let ours = format!(
+            "ioengine=io_uring_cmd rw=randwrite size=2m verify=crc32c randseed={seed} {more}"
+        );
+        let ran = job_on(&mut guest, &ours, &generic, NAMED);
+        assert_eq!(ran.code, 0, "{more}: {ran:?}");
+        let doc: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        for dir in ["read", "write"] {
+            assert_eq!(doc["jobs"][0][dir]["io_bytes"], 2 * MIB, "{ran:?}");
+        }
+        for (engine, disk) in [("io_uring_cmd", &generic), ("psync", &disk)] {
+            let read = format!("ioengine={engine} rw=read size=2m verify=crc32c");
+            let theirs = fio_on(&mut guest, "/guest/fio", &read, disk);
+            assert_eq!(theirs.code, 0, "{more}: {theirs:?}");
+        }
+    }
+    let theirs = "ioengine=io_uring_cmd rw=randwrite size=2m verify=crc32c do_verify=0 iodepth=8";
+    for fio in ["/guest/fio", "fio"] {
+        let wrote = fio_on(&mut guest, fio, theirs, &generic);
+        assert_eq!(wrote.code, 0, "{fio}: {wrote:?}");
+        for (engine, disk) in [
+            ("io_uring_cmd cmd_type=nvme iodepth=4", &generic),
+            ("psync", &disk),
+        ] {
+            let read = format!("ioengine={engine} rw=read size=2m verify=crc32c");
+            let read = job_on(&mut guest, &read, disk, "");
+            assert_eq!(read.code, 0, "{fio}, {engine}: {read:?}");
+        }
+    }
+    what_fio_refuses_is_refused(&mut guest, &disk, &generic);
+}
+
+/// What is true of the disk is true of the generic device.
+fn is_judged_by_its_disk(guest: &mut Guest, disk: &str, generic: &str) {
+    let write = "ioengine=io_uring_cmd rw=write size=1m";
+    let unnamed = job_on(guest, write, generic, "");
+    assert_eq!(unnamed.code, 4, "{unnamed:?}");
+    for word in ["--destroy GENERIC", &format!("/dev/{disk}")] {
+        assert!(unnamed.stderr.contains(word), "{word}: {unnamed:?}");
+    }
+    for (taken, said, free) in [
+        (
+            "mkfs.ext4 -q /dev/D && mount /dev/D /mnt",
+            "is mounted on /mnt",
+            "umount /mnt",
+        ),
+        ("true", "ext2/3/4 file system", "wipefs -qa /dev/D"),
+        (
+            "mkswap /dev/D >/dev/null && swapon /dev/D",
+            "swap",
+            "swapoff /dev/D && wipefs -qa /dev/D",
+        ),
+        (
+            "sleep 1000 <>/dev/G & echo $! >/tmp/sleeper",
+            "sleep",
+            "kill $(cat /tmp/sleeper)",
+        ),
+    ] {
+        let line = |line: &str| {
+            line.replace("/dev/D", &format!("/dev/{disk}"))
+                .replace("/dev/G", &format!("/dev/{generic}"))
+        };
+        guest.must(&line(taken));
+        for (engine, target) in [("io_uring_cmd", generic), ("psync", disk)] {
+            let write = format!("ioengine={engine} rw=write size=1m");
+            let refused = job_on(guest, &write, target, NAMED);
+            assert_eq!(refused.code, 4, "{taken}: {refused:?}");
+            assert!(refused.stderr.contains(said), "{taken}: {refused:?}");
+        }
+        guest.must(&line(free));
+    }
+}
+
+/// The last of each: whether fio fails there, too. It leaves out what it cannot send, and
+/// cuts a size that is too long.
+fn what_fio_refuses_is_refused(guest: &mut Guest, disk: &str, generic: &str) {
+    let by_commands = "ioengine=io_uring_cmd size=1m";
+    for (options, target, said, fails) in [
+        (
+            format!("{by_commands} rw=trim"),
+            generic,
+            "reads and writes only",
+            false,
+        ),
+        (
+            format!("{by_commands} rw=write fsync=1"),
+            generic,
+            "fsync",
+            false,
+        ),
+        (
+            format!("{by_commands} rw=read direct=1"),
+            generic,
+            "directly",
+            true,
+        ),
+        (
+            format!("{by_commands} rw=read nowait=1"),
+            generic,
+            "nowait",
+            true,
+        ),
+        (
+            format!("{by_commands} rw=read"),
+            disk,
+            "no generic NVMe device",
+            true,
+        ),
+        (
+            "ioengine=psync rw=read size=1m".to_owned(),
+            generic,
+            "io_uring_cmd",
+            true,
+        ),
+        (
+            "ioengine=io_uring_cmd rw=read size=64m".to_owned(),
+            generic,
+            "holds",
+            false,
+        ),
+        (
+            format!("{by_commands} rw=read offset=1k"),
+            generic,
+            "whole blocks",
+            false,
+        ),
+    ] {
+        let ours = job_on(guest, &options, target, NAMED);
+        assert_ne!(ours.code, 0, "{ours:?}");
+        assert!(ours.stderr.contains(said), "{said}: {ours:?}");
+        let theirs = fio_on(guest, "/guest/fio", &options, target);
+        assert_eq!(theirs.code != 0, fails, "{options}: {theirs:?}");
+    }
+}
