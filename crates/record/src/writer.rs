@@ -679,7 +679,7 @@ fn last_of(dir: &Path, number: u32) -> Option<Entry> {
 
 /// Takes the lock of a log; `false` when another writer has it. A reader that
 /// asks whether a writer lives holds it for a moment, which is waited for.
-fn lock(file: &File) -> io::Result<bool> {
+pub(crate) fn lock(file: &File) -> io::Result<bool> {
     for attempt in 0..LOCK_ATTEMPTS {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) if attempt + 1 < LOCK_ATTEMPTS => {

@@ -9,7 +9,7 @@ use fathom_model::{Exit, units};
 use fathom_report::html::{self, HtmlError};
 use serde::Serialize;
 
-use super::{Global, show};
+use super::{Global, archived, show};
 use crate::out;
 use crate::pictures;
 
@@ -56,7 +56,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if args.out.as_deref() == Some(Path::new("-")) {
         return to_stdout(global, &dir);
     }
-    let file = args.out.clone().unwrap_or_else(|| dir.join(FILE_NAME));
+    let file = args
+        .out
+        .clone()
+        .unwrap_or_else(|| archived::beside(&dir, FILE_NAME));
     crate::cmd::may_write(&file)?;
     if file.exists() && !file.is_file() {
         // Nothing takes the place of a pipe or of /dev/stderr.
