@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use fathom_record::Writer;
+use fathom_model::environment::{BlockDevice, Target};
+use fathom_model::{Environment, Event, Failure, FailureKind, JobResult, Results, RunStatus};
+use fathom_record::{Header, Writer};
 use serde_json::Value;
 
 fn fathom(dir: &Path, words: &[&str]) -> Output {
@@ -292,4 +294,127 @@ fn somebody_is_told_how_a_run_ended() {
         self::stderr(&output).contains("--notify: 'exit 3' ended with"),
         "{output:?}"
     );
+}
+
+/// A run whose texts and fields are full of names.
+fn named_run(runs: &Path) -> PathBuf {
+    let device = BlockDevice {
+        name: "nvme0n1".into(),
+        model: Some("ACME Fast".into()),
+        serial: Some("S4EWNX0R123456".into()),
+        by_id: vec![
+            "nvme-ACME_Fast_S4EWNX0R123456".into(),
+            "wwn-0x5000c500a1b2c3d4".into(),
+        ],
+        ..BlockDevice::default()
+    };
+    let header = Header {
+        environment: Some(Environment {
+            hostname: "db1.corp.acme.example".into(),
+            targets: vec![Target {
+                path: "/srv/customer-x/disk.img".into(),
+                device: Some(device),
+                ..Target::default()
+            }],
+            ..Environment::default()
+        }),
+        ..Header::new("nightly of db1", "job run")
+    };
+    let mut writer = Writer::create(runs, &header).unwrap();
+    let text = "alice@db1.corp.acme.example: S4EWNX0R123456 at /srv/customer-x/disk.img \
+                (0x5000c500a1b2c3d4), 10.20.30.40, /home/alice/a.fio";
+    let (name, hosts) = ("mix on db1".to_owned(), Vec::new());
+    let names = vec![name.clone()];
+    writer.append(&Event::Jobs { names, hosts }).unwrap();
+    writer.append(&Event::Note { text: text.into() }).unwrap();
+    let mut failure = Failure::new(FailureKind::Io, text);
+    failure.subject = Some("/srv/customer-x/disk.img".into());
+    writer.append(&Event::Failure(failure)).unwrap();
+    let mut job = JobResult {
+        name,
+        runtime_ms: Some(1000),
+        ..JobResult::default()
+    };
+    job.options
+        .insert("filename".into(), "/srv/customer-x/disk.img".into());
+    let results = Results {
+        jobs: vec![job],
+        ..Results::default()
+    };
+    writer
+        .append(&Event::Finished {
+            results: Box::new(results),
+        })
+        .unwrap();
+    let dir = writer.finish(RunStatus::Complete).unwrap();
+    fs::create_dir_all(dir.join("jobs")).unwrap();
+    let job = format!("# {text}\n[mix]\nfilename=/srv/customer-x/disk.img\n");
+    fs::write(dir.join("jobs/db1.fio"), job).unwrap();
+    dir
+}
+
+#[test]
+fn what_is_given_away_does_not_say_whose_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let run = named_run(&dir.join("fathom-runs"));
+    let secrets = [
+        "S4EWNX0R123456",
+        "5000c500a1b2c3d4",
+        "db1",
+        "corp.acme",
+        "alice",
+        "customer-x",
+        "10.20.30.40",
+    ];
+    let shown = |words: &[&str]| {
+        let output = fathom(dir, words);
+        assert_eq!(code(&output), 0, "{words:?}: {}", stderr(&output));
+    };
+    let holds = |bytes: &[u8], secret: &str| {
+        let bytes = bytes.to_ascii_lowercase();
+        let secret = secret.to_ascii_lowercase();
+        bytes
+            .windows(secret.len())
+            .any(|part| part == secret.as_bytes())
+    };
+    shown(&["report", "--redact"]);
+    let page = fs::read(run.join("report.redacted.html")).unwrap();
+    // The test itself can see them.
+    shown(&["report"]);
+    let open = fs::read(run.join("report.html")).unwrap();
+    for secret in &secrets[2..] {
+        assert!(holds(&open, secret), "{secret} is not in the open report");
+    }
+    shown(&[
+        "runs",
+        "tag",
+        "nightly",
+        "rack=db1",
+        "--note",
+        "alice was here",
+    ]);
+    shown(&[
+        "runs",
+        "archive",
+        "nightly",
+        "--redact",
+        "-o",
+        "public.tar.zst",
+    ]);
+    let archive = fs::read(dir.join("public.tar.zst")).unwrap();
+    let archive = zstd::decode_all(&archive[..]).unwrap();
+    for secret in secrets {
+        assert!(!holds(&page, secret), "{secret} is in the report");
+        assert!(!holds(&archive, secret), "{secret} is in the archive");
+    }
+    assert!(holds(&page, "serial-1") || holds(&page, "host-1"));
+    let document = json(dir, &["show", "public.tar.zst"]);
+    assert_eq!(document["environment"]["hostname"], "host-1");
+    assert_eq!(
+        document["environment"]["targets"][0]["device"]["model"],
+        "ACME Fast"
+    );
+    let all = json(dir, &["runs", "public.tar.zst"]);
+    assert_eq!(all["runs"][0]["tags"]["rack"], "host-1");
 }

@@ -1,4 +1,5 @@
-//! Runs in an archive: unpacked into a folder of their own while a command reads them.
+//! Runs in folders of their own while a command reads them: out of an archive, or copies
+//! that do not say whose they are.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -8,9 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::Context;
 use fathom_device::scratch::Scratch;
 use fathom_model::Exit;
-use fathom_record::archive;
+use fathom_record::{Redaction, archive};
 
 use super::ExitError;
+use crate::out;
 
 /// What a file begins with that Zstandard has compressed (RFC 8878, 3.1.1).
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
@@ -77,6 +79,29 @@ pub fn beside(dir: &Path, name: &str) -> PathBuf {
         Some(id) if is_unpacked => PathBuf::from(format!("{}.{name}", id.to_string_lossy())),
         _ => dir.join(name),
     }
+}
+
+/// Copies of records that do not say whose they are; all with the same pseudonyms.
+///
+/// # Errors
+/// When one cannot be redacted: it is damaged, for example.
+pub fn redacted(dirs: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let to = Scratch::new().context("cannot make a folder to redact in")?;
+    let mut redaction = Redaction::default();
+    let mut copies = Vec::new();
+    for dir in dirs {
+        let copy = redaction.copy(dir, to.path())?;
+        for path in &copy.left_out {
+            out::note(format_args!(
+                "fathom: {}: left out: no text in which names could be found",
+                path.display()
+            ));
+        }
+        copies.push(copy.dir);
+    }
+    let mut all = UNPACKED.lock().unwrap_or_else(PoisonError::into_inner);
+    all.push((to.path().to_owned(), to));
+    Ok(copies)
 }
 
 /// Removes what was unpacked.

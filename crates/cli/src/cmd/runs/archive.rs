@@ -8,7 +8,7 @@ use fathom_model::{Exit, units};
 use fathom_record::{RecordError, archive};
 use serde::Serialize;
 
-use crate::cmd::{ExitError, Global, may_write, show};
+use crate::cmd::{ExitError, Global, archived, may_write, show};
 use crate::out;
 
 /// Put runs into one file, to keep or to give away
@@ -21,11 +21,16 @@ use crate::out;
 Examples:
   fathom runs archive 20261121T1307             as NAME.tar.zst in this folder
   fathom runs archive A1 A2 B1 B2 -o ab.tar.zst
+  fathom runs archive 1307 --redact -o public.tar.zst
   fathom show ab.tar.zst/A1                     and report, compare, runs, …")]
 pub struct Args {
     /// Record folders, or their names or parts of them
     #[arg(value_name = "RUN", required = true)]
     run: Vec<String>,
+    /// Give pseudonyms (host-1, serial-1) to serial numbers, WWNs, hosts, users, paths and
+    /// addresses, in every file of the runs
+    #[arg(long)]
+    redact: bool,
     /// Write it there [default: the name of the one run with .tar.zst]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -53,6 +58,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         if !dirs.contains(&dir) {
             dirs.push(dir);
         }
+    }
+    if args.redact {
+        dirs = archived::redacted(&dirs)?;
     }
     let runs: Vec<String> = dirs.iter().map(|dir| name_of(dir)).collect();
     if let Some(twice) = (1..runs.len()).find(|&n| runs[..n].contains(&runs[n])) {
