@@ -41,5 +41,7 @@ fn main() -> ExitCode {
             cmd::exit_for(&error)
         }
     };
+    cmd::notify::tell(&cli.global, exit);
+    cmd::archived::close();
     ExitCode::from(exit.code())
 }

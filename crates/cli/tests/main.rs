@@ -37,6 +37,7 @@ mod hosts;
 mod import;
 mod job;
 mod job_run;
+mod keeping;
 #[cfg(target_os = "linux")]
 mod kills;
 mod lat;

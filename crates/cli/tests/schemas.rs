@@ -53,6 +53,10 @@ job run a.fio --engine native --json
 job run a.fio --engine sim --json
 show --json
 runs --json
+runs tag RUN a=b --note x --json
+runs archive RUN --out x.tar.zst --json
+runs x.tar.zst --json
+runs rm RUN --dry-run --json
 find a.fio --knee --to 4 --engine sim --json
 find a.fio --p99 1s --of read --over iodepth,rwmixread --to 2 --engine sim --json
 steady --json

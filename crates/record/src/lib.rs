@@ -7,6 +7,7 @@
 //! is the truth: everything else can be made from it again. Knows only `model`.
 //! Every file and field is described in docs/FORMAT.md.
 
+pub mod archive;
 mod chain;
 pub mod digest;
 mod ledger;
@@ -16,6 +17,8 @@ mod live;
 mod pack;
 mod quick;
 mod reader;
+mod redaction;
+mod removal;
 mod replace;
 mod segment;
 mod stats;
@@ -36,10 +39,12 @@ pub use digest::{DigestSums, SampleSum};
 pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
 pub use list::{ListedRun, RunSummary, find, fitting, list};
 pub use reader::{DamagedLines, Entries, Record, RecordPart};
+pub use redaction::{RedactedRecord, Redaction};
+pub use removal::{Removal, folder_bytes, remove_leftovers};
 pub use replace::replace;
 pub use segment::{is_log, log_bytes};
 pub use stats::{NodeStats, STATS_FORMAT, StatsHeader, StatsLine, StatsWriter};
-pub use tags::{Tag, tag_records};
+pub use tags::{RunRemark, RunRemarks, Tag, tag_records};
 pub use undo::{
     COMMAND_UNDO_FORMAT, CommandUndo, SETTINGS_FORMAT, SWITCHES_FORMAT, SettingsFound,
     SwitchesFound, UndoFile, UndoNote, undo_files,
@@ -119,6 +124,14 @@ pub enum RecordError {
         /// The record's folder.
         dir: PathBuf,
     },
+    /// A run that is not to be removed or moved.
+    #[error("{dir}: {reason}")]
+    Kept {
+        /// The run's folder.
+        dir: PathBuf,
+        /// Why not.
+        reason: String,
+    },
     /// Lines amid the event log cannot be read, or are not as they were written. What
     /// stands before them can, and what stands behind them too: [`Entries`].
     #[error(
@@ -135,6 +148,13 @@ pub enum RecordError {
 }
 
 impl RecordError {
+    fn kept(dir: &Path, reason: &str) -> Self {
+        Self::Kept {
+            dir: dir.to_owned(),
+            reason: reason.to_owned(),
+        }
+    }
+
     fn file(path: &Path, source: io::Error) -> Self {
         Self::File {
             path: path.to_owned(),

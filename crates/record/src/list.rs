@@ -1,5 +1,6 @@
 //! Which runs there are, and which one is meant.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use crate::live::{no_log, open};
 use crate::reader::{Entries, id_of};
+use crate::removal::REMOVED;
 use crate::writer::stamp_ms;
 use crate::{EVENTS, RecordError};
 
@@ -34,6 +36,8 @@ pub struct RunSummary {
     pub ended_ms: Option<u64>,
     /// How it ended; `None` while it runs.
     pub status: Option<RunStatus>,
+    /// Those it was begun with, and those of later.
+    pub tags: BTreeMap<String, String>,
 }
 
 impl RunSummary {
@@ -46,6 +50,7 @@ impl RunSummary {
         let entries = Entries::open(dir)?;
         Ok(Self {
             id: id_of(dir),
+            tags: entries.tags(),
             name: entries.header.name,
             command: entries.header.command,
             started_ms: entries.header.started_ms,
@@ -59,6 +64,8 @@ impl RunSummary {
 /// not take another one for it.
 #[derive(Debug)]
 pub struct ListedRun {
+    /// Its folder.
+    pub dir: PathBuf,
     /// Name of the folder.
     pub id: String,
     /// Start, ms since 1970 UTC; of one that cannot be read as near as can be known,
@@ -71,13 +78,16 @@ pub struct ListedRun {
 }
 
 impl ListedRun {
-    fn read(dir: &Path) -> Self {
+    /// Reads what a list shows of one run.
+    #[must_use]
+    pub fn read(dir: &Path) -> Self {
         let summary = RunSummary::read(dir);
         let (started_ms, command) = match &summary {
             Ok(summary) => (summary.started_ms, Some(summary.command.clone())),
             Err(_) => remains(dir),
         };
         Self {
+            dir: dir.to_owned(),
             id: id_of(dir),
             started_ms,
             command,
@@ -217,7 +227,7 @@ fn record_dirs(runs_dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let mut dirs = Vec::new();
     for entry in entries {
         let dir = entry.map_err(failed)?.path();
-        if is_record(&dir) {
+        if is_record(&dir) && !id_of(&dir).starts_with(REMOVED) {
             dirs.push(dir);
         }
     }

@@ -112,6 +112,8 @@ struct EventLog {
     /// By how much the last line was ahead of the clock when the record was reopened:
     /// who set it back does not set back the run.
     ahead_ms: u64,
+    /// The time that entries are of, where it is not now.
+    at_ms: Option<u64>,
     buffer: Vec<u8>,
 }
 
@@ -420,6 +422,25 @@ impl Writer {
         Ok(())
     }
 
+    /// Appends an entry of another record, at its own time.
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    pub(crate) fn append_entry(&mut self, entry: &Entry) -> Result<(), RecordError> {
+        self.log.at_ms = Some(entry.at_ms);
+        self.append(&entry.event)
+    }
+
+    /// Closes a record that ends as its last entry says.
+    ///
+    /// # Errors
+    /// When the last lines cannot be written.
+    pub(crate) fn leave(mut self) -> Result<(), RecordError> {
+        self.log.flush()?;
+        self.packer.finish(PACK_PATIENCE);
+        Ok(())
+    }
+
     /// Frees the reserve, but for the last line's share, and says in the record why it ends.
     fn fail(&mut self, error: &RecordError) {
         if self.failed {
@@ -529,6 +550,7 @@ impl EventLog {
             has_checks: true,
             whole_bytes: 0,
             ahead_ms: 0,
+            at_ms: None,
             buffer: Vec::new(),
         }
     }
@@ -598,7 +620,9 @@ impl EventLog {
     fn push_event(&mut self, event: &Event) -> Result<(), RecordError> {
         let start = self.buffer.len();
         self.push(&EntryLine {
-            at_ms: now_ms().saturating_add(self.ahead_ms),
+            at_ms: self
+                .at_ms
+                .unwrap_or_else(|| now_ms().saturating_add(self.ahead_ms)),
             event,
         })?;
         // serde_json writes NaN as null, which could not be read back. Reading
@@ -679,7 +703,7 @@ fn last_of(dir: &Path, number: u32) -> Option<Entry> {
 
 /// Takes the lock of a log; `false` when another writer has it. A reader that
 /// asks whether a writer lives holds it for a moment, which is waited for.
-fn lock(file: &File) -> io::Result<bool> {
+pub(crate) fn lock(file: &File) -> io::Result<bool> {
     for attempt in 0..LOCK_ATTEMPTS {
         match flock(file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) if attempt + 1 < LOCK_ATTEMPTS => {

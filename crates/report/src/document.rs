@@ -15,7 +15,9 @@ use fathom_model::{
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::digest::{DigestRow, DigestSums, DigestTrack, SampleSum};
-use fathom_record::{DamagedLines, Entries, Header, Record, RecordError, RecordPart};
+use fathom_record::{
+    DamagedLines, Entries, Header, Record, RecordError, RecordPart, RunRemark, RunRemarks,
+};
 use jiff::Timestamp;
 
 use crate::certainty::StepCertainties;
@@ -173,7 +175,12 @@ impl RunReader {
     /// The run of a record that nothing has been read of but the header.
     pub(crate) fn of(entries: &Entries) -> Self {
         let status = entries.status.unwrap_or(RunStatus::Running);
-        Self::new(entries.id(), status, &entries.header)
+        let mut run = Self::new(entries.id(), status, &entries.header);
+        let remarks = RunRemarks::read(entries.dir()).map(|remarks| remarks.notes);
+        for RunRemark { at_ms, text } in remarks.unwrap_or_default() {
+            run.note(&format!("noted at {}: {text}", rfc3339(at_ms)));
+        }
+        run
     }
 
     /// Gives every part to `take`, which passes on what belongs here.

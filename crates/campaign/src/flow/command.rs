@@ -110,37 +110,45 @@ impl Act for ShellCommand {
         };
         let what = self.command.clone();
         (doing.tell)(Event::Preparing { what });
-        match wait(&mut child, self.timeout, doing.control) {
-            Waited::Ended(status) if status.success() => ended(StageEnd::Done),
-            Waited::Ended(status) => ended(failed(format!("ended with {status}"))),
-            Waited::TooLong => ended(failed("took longer than its timeout".to_owned())),
-            Waited::Stopped => ActionResult::Interrupted { deed: None },
+        match ShellEnd::await_of(&mut child, self.timeout, doing.control) {
+            ShellEnd::Ended(status) if status.success() => ended(StageEnd::Done),
+            ShellEnd::Ended(status) => ended(failed(format!("ended with {status}"))),
+            ShellEnd::TooLong => ended(failed("took longer than its timeout".to_owned())),
+            ShellEnd::Stopped => ActionResult::Interrupted { deed: None },
         }
     }
 }
 
-enum Waited {
+/// How a command that leads a process group of its own came to its end.
+#[derive(Debug)]
+pub enum ShellEnd {
+    /// By itself.
     Ended(ExitStatus),
+    /// It was ended after its time.
     TooLong,
+    /// It was ended because a stop was asked for.
     Stopped,
 }
 
-fn wait(child: &mut Child, timeout: Option<Duration>, control: &Control) -> Waited {
-    let started = Instant::now();
-    loop {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Waited::Ended(status);
+impl ShellEnd {
+    /// Waits for a command, and ends it and what it has started when it is to end.
+    pub fn await_of(child: &mut Child, timeout: Option<Duration>, control: &Control) -> Self {
+        let started = Instant::now();
+        loop {
+            if let Ok(Some(status)) = child.try_wait() {
+                return Self::Ended(status);
+            }
+            let is_late = timeout.is_some_and(|timeout| started.elapsed() > timeout);
+            if is_late || control.stop_requests() > 0 {
+                end(child);
+                return if is_late {
+                    Self::TooLong
+                } else {
+                    Self::Stopped
+                };
+            }
+            std::thread::sleep(LOOK);
         }
-        let is_late = timeout.is_some_and(|timeout| started.elapsed() > timeout);
-        if is_late || control.stop_requests() > 0 {
-            end(child);
-            return if is_late {
-                Waited::TooLong
-            } else {
-                Waited::Stopped
-            };
-        }
-        std::thread::sleep(LOOK);
     }
 }
 

@@ -31,7 +31,7 @@ mod step;
 mod tally;
 pub mod undo;
 
-pub use command::ShellCommand;
+pub use command::{ShellCommand, ShellEnd};
 pub use executor::{Checked, Finish, Flow, KeptPlan, Ready, RunOptions};
 pub(crate) use executor::{Extras, PastStarts};
 pub use figures::{LatencyFigures, StepFigures};

@@ -103,7 +103,7 @@ pub fn tagged(global: &Global, tags: &[Tag]) -> anyhow::Result<Vec<String>> {
     }
     let has = |id: &String| {
         let entries = Entries::open(&global.runs.join(id));
-        entries.is_ok_and(|entries| entries.header.has_tags(tags))
+        entries.is_ok_and(|entries| entries.has_tags(tags))
     };
     let all = fathom_record::list(&global.runs)?;
     let found: Vec<String> = all.into_iter().map(|run| run.id).filter(has).collect();

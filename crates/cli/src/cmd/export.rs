@@ -13,7 +13,7 @@ use fathom_report::graphs::safe_path;
 use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
 
-use super::{ExitError, Global, show};
+use super::{ExitError, Global, archived, show};
 use crate::out;
 
 /// Points without figures that are named one by one on the screen.
@@ -99,7 +99,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         tell(&left_out, None);
         return Ok(Exit::Success);
     }
-    let to = args.out.clone().unwrap_or_else(|| dir.join("exports"));
+    let to = args
+        .out
+        .clone()
+        .unwrap_or_else(|| archived::beside(&dir, "exports"));
     let mut files = Vec::new();
     for series in series {
         // A record may come from elsewhere: its names lead nowhere else.

@@ -12,7 +12,7 @@ use fathom_report::graphs::{self, Graph, GraphAxes, NotDrawn, PointMetric};
 use serde::Serialize;
 
 use super::export::selected;
-use super::{ExitError, Global, show};
+use super::{ExitError, Global, archived, show};
 use crate::out;
 use crate::pictures::{self, PictureFormat, PictureStyle};
 
@@ -97,7 +97,10 @@ struct Left {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let dir = show::find(global, args.run.as_deref())?;
     let (drawn, not_drawn) = graphs_of(&dir, args)?;
-    let folder = args.out.clone().unwrap_or_else(|| dir.join("graphs"));
+    let folder = args
+        .out
+        .clone()
+        .unwrap_or_else(|| archived::beside(&dir, "graphs"));
     let look = PictureStyle {
         formats: args.format.iter().copied().collect(),
         width: args.size.map(|size| size.width),

@@ -115,8 +115,7 @@ fn runs(global: &Global, args: &Args) -> anyhow::Result<Vec<ComparedRun>> {
         .filter(|run| wanted(&run.id))
         .map(|run| global.runs.join(run.id))
         .filter(|dir| {
-            global.tag.is_empty()
-                || Entries::open(dir).is_ok_and(|run| run.header.has_tags(&global.tag))
+            global.tag.is_empty() || Entries::open(dir).is_ok_and(|run| run.has_tags(&global.tag))
         })
         .collect();
     dirs.drain(..dirs.len().saturating_sub(args.last));

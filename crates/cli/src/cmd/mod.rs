@@ -14,6 +14,7 @@ use crate::out::{self, ColorChoice};
 
 pub mod ab;
 pub mod agent;
+pub mod archived;
 pub mod baseline;
 mod campaign;
 pub mod check;
@@ -44,6 +45,7 @@ pub mod lat;
 pub mod ledger;
 pub mod man;
 mod meant;
+pub mod notify;
 pub mod options;
 pub mod plan;
 pub mod planned;
@@ -147,6 +149,9 @@ pub struct Global {
     /// What is asked of the figures of a command that measures.
     #[arg(skip)]
     pub requirement: require::Requirement,
+    /// What is called when a run has ended.
+    #[arg(skip)]
+    pub notify: Option<String>,
 }
 
 impl Global {
@@ -159,6 +164,7 @@ impl Global {
             tag: Vec::new(),
             color: ColorChoice::default(),
             requirement: require::Requirement::default(),
+            notify: None,
         }
     }
 }

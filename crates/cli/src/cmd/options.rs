@@ -7,7 +7,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
 
 use super::require::Requirement;
-use super::{Cli, groups, meant};
+use super::{Cli, groups, meant, notify};
 
 /// What is not offered: the command as docs/ARCHITECTURE.md names it, the options, and why.
 const NOT_OFFERED: &str = "\
@@ -78,6 +78,7 @@ pub fn parse() -> Result<Cli, clap::Error> {
     let read = Cli::from_arg_matches(&matches);
     let mut cli = read.map_err(|error| meant::with_tip(error.format(&mut command), &command))?;
     cli.global.requirement = Requirement::of(&matches);
+    cli.global.notify = notify::asked(&matches);
     Ok(cli)
 }
 
@@ -135,7 +136,7 @@ mod tests {
         ("cluster", "cluster seq"),
     ];
     /// What all of them take with one meaning, or say why not.
-    const OPTIONS: [&str; 9] = [
+    const OPTIONS: [&str; 10] = [
         "dry-run",
         "json",
         "hosts",
@@ -145,6 +146,7 @@ mod tests {
         "engine",
         "sim",
         "require",
+        "notify",
     ];
     const BEGIN: &str = "<!-- options: made by a test -->\n";
     const END: &str = "<!-- options: end -->\n";

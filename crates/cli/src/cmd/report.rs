@@ -3,18 +3,21 @@
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 use anyhow::Context;
 use fathom_model::{Exit, units};
 use fathom_report::html::{self, HtmlError};
 use serde::Serialize;
 
-use super::{Global, show};
+use super::{Global, archived, show};
 use crate::out;
 use crate::pictures;
 
 /// Where the report lies when no place is named.
 const FILE_NAME: &str = "report.html";
+/// Of one that does not say whose the run is.
+const REDACTED: &str = "report.redacted.html";
 
 /// Write one HTML file with everything about a run
 ///
@@ -27,6 +30,7 @@ A run that goes on, or was killed, is reported as far as it went.
 Examples:
   fathom report                           the last run, as report.html in its folder
   fathom report --open                    and shown in the browser
+  fathom report --redact -o public.html   without names of hosts, users, drives and paths
   fathom report 20261121T1307 -o qd.html  that run, somewhere else
   fathom report --out - | ssh web 'cat > run.html'")]
 pub struct Args {
@@ -35,6 +39,10 @@ pub struct Args {
     /// Write it there; '-' is stdout [default: report.html in the run's folder]
     #[arg(short, long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// Give pseudonyms (host-1, serial-1) to serial numbers, WWNs, hosts, users, paths and
+    /// addresses, to show it to others [default file: report.redacted.html]
+    #[arg(long)]
+    redact: bool,
     /// Show it in the browser
     #[arg(long)]
     open: bool,
@@ -52,11 +60,21 @@ pub(in crate::cmd) struct Document {
 
 /// Writes the report of one run.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let dir = show::find(global, args.run.as_deref())?;
+    let own = show::find(global, args.run.as_deref())?;
+    let (dir, name) = match args.redact {
+        true => (
+            archived::redacted(slice::from_ref(&own))?.remove(0),
+            REDACTED,
+        ),
+        false => (own.clone(), FILE_NAME),
+    };
     if args.out.as_deref() == Some(Path::new("-")) {
         return to_stdout(global, &dir);
     }
-    let file = args.out.clone().unwrap_or_else(|| dir.join(FILE_NAME));
+    let file = args
+        .out
+        .clone()
+        .unwrap_or_else(|| archived::beside(&own, name));
     crate::cmd::may_write(&file)?;
     if file.exists() && !file.is_file() {
         // Nothing takes the place of a pipe or of /dev/stderr.

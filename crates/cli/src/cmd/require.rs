@@ -85,6 +85,12 @@ impl Requirement {
         }
     }
 
+    /// The records that this command has made so far.
+    pub fn records(&self) -> Vec<PathBuf> {
+        let records = self.records.lock();
+        records.unwrap_or_else(|e| e.into_inner()).clone()
+    }
+
     /// This command measures into a record.
     pub fn note(&self, record: &Path) {
         let mut records = self.records.lock().unwrap_or_else(|e| e.into_inner());
@@ -100,13 +106,11 @@ impl Requirement {
 /// # Errors
 /// When a record cannot be read.
 pub fn check(global: &Global) -> anyhow::Result<Exit> {
-    let Requirement { required, records } = &global.requirement;
-    let Some(required) = required else {
+    let Some(required) = global.requirement.required else {
         return Ok(Exit::Success);
     };
-    let records = records.lock().unwrap_or_else(|e| e.into_inner()).clone();
     let mut exit = Exit::Success;
-    for record in records {
+    for record in global.requirement.records() {
         let doc = fathom_report::read(&record)?;
         let results = verdict::results(&doc);
         if results

@@ -1,6 +1,11 @@
-//! `fathom runs`: what has been recorded.
+//! `fathom runs`: what has been recorded, and what becomes of it.
 
-use std::path::Path;
+pub mod archive;
+pub mod rm;
+mod tag;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use fathom_model::{Exit, RunDocument, RunStatus, VerdictLevel, units};
 use fathom_record::{ListedRun, RunSummary};
@@ -9,27 +14,41 @@ use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
-use super::Global;
 use super::elsewhere::{HostErrand, OtherHost};
+use super::{ExitError, Global, archived, show};
 use crate::out;
 
 /// A list is to come at once: of a longer event log no figure is made.
 const LOG_BYTES_MAX: u64 = 32 << 20;
 
-/// List the recorded runs, newest last
+/// List the recorded runs, newest last; remove, archive and tag them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   fathom runs                        the runs under ./fathom-runs
   fathom --runs /data/runs runs      those of another folder
+  fathom runs ab.tar.zst             those in an archive
   fathom runs --host root@lab1       those of another host
   fathom runs --json | jq -r '.runs[] | select(.status == \"failed\") | .id'")]
 pub struct Args {
+    #[command(subcommand)]
+    what: Option<RunsCommand>,
+    /// Only these: record folders, their names or parts of them, or archives [default: all]
+    #[arg(value_name = "RUN")]
+    run: Vec<String>,
     /// Show only the last N runs
     #[arg(short = 'n', long, value_name = "N")]
     last: Option<usize>,
     #[command(flatten)]
     host: OtherHost,
+}
+
+/// What can be done with runs.
+#[derive(Debug, clap::Subcommand)]
+enum RunsCommand {
+    Rm(rm::Args),
+    Archive(archive::Args),
+    Tag(tag::Args),
 }
 
 /// What `--json` prints.
@@ -64,6 +83,11 @@ struct RunRow {
     /// Absent where no one figure stands for the run.
     #[serde(flatten)]
     figure: Option<Figure>,
+    /// Of all its files.
+    bytes: u64,
+    /// Those it was begun with, and those of later.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    tags: BTreeMap<String, String>,
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -75,40 +99,77 @@ struct Figure {
     bw_bytes: f64,
 }
 
-/// Lists the runs.
+/// Lists the runs, or does something with some of them.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    if let Some(what) = &args.what {
+        if args.last.is_some() || !args.run.is_empty() || args.host.is_given() {
+            let message = "runs and options of the list make no sense before what is done with \
+                           runs\n  to do: fathom runs rm RUN";
+            return Err(ExitError::new(Exit::Usage, message).into());
+        }
+        return match what {
+            RunsCommand::Rm(args) => rm::run(global, args),
+            RunsCommand::Archive(args) => archive::run(global, args),
+            RunsCommand::Tag(args) => tag::run(global, args),
+        };
+    }
     if let Some(exit) = args.host.run(global, HostErrand::List)? {
         return Ok(exit);
     }
-    let mut runs = fathom_record::list(&global.runs)?;
+    let mut dirs = Vec::new();
+    for name in &args.run {
+        dirs.extend(named(global, name)?);
+    }
+    let mut runs = match args.run.is_empty() {
+        true => fathom_record::list(&global.runs)?,
+        false => dirs.iter().map(|dir| ListedRun::read(dir)).collect(),
+    };
     if let Some(last) = args.last {
         runs.drain(..runs.len().saturating_sub(last));
     }
-    let runs: Vec<RunRow> = runs.into_iter().map(|run| entry(global, run)).collect();
+    list(global, runs)?;
+    Ok(Exit::Success)
+}
+
+/// The folders of the runs that a word means; of an archive all that are in it.
+fn named(global: &Global, name: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let Some(archived) = archived::open(name)? else {
+        return Ok(vec![show::find(global, Some(name))?]);
+    };
+    match archived.name {
+        Some(_) => Ok(vec![show::find(global, Some(name))?]),
+        None => Ok(fathom_record::list(&archived.runs)?
+            .into_iter()
+            .map(|run| run.dir)
+            .collect()),
+    }
+}
+
+fn list(global: &Global, runs: Vec<ListedRun>) -> anyhow::Result<()> {
+    let runs: Vec<RunRow> = runs.into_iter().map(entry).collect();
     if global.json {
-        out::json(&Document {
+        return out::json(&Document {
             schema: "fathom.runs/1",
             runs,
-        })?;
-        return Ok(Exit::Success);
+        });
     }
     if runs.is_empty() {
         out::note(format_args!(
             "There are no runs under {}.",
             global.runs.display()
         ));
-        return Ok(Exit::Success);
+        return Ok(());
     }
     out::text(table(&runs).render(out::style(global.color)));
     for reason in runs.iter().filter_map(|run| run.reason.as_ref()) {
         out::note(format_args!("unreadable: {reason}"));
     }
-    Ok(Exit::Success)
+    Ok(())
 }
 
-fn entry(global: &Global, run: ListedRun) -> RunRow {
+fn entry(run: ListedRun) -> RunRow {
     match run.summary {
-        Ok(summary) => readable(global, summary),
+        Ok(summary) => readable(&run.dir, summary),
         Err(error) => RunRow {
             id: run.id,
             name: None,
@@ -120,14 +181,16 @@ fn entry(global: &Global, run: ListedRun) -> RunRow {
             duration_ms: None,
             verdict: None,
             figure: None,
+            bytes: fathom_record::folder_bytes(&run.dir),
+            tags: BTreeMap::new(),
             reason: Some(error.to_string()),
         },
     }
 }
 
-fn readable(global: &Global, summary: RunSummary) -> RunRow {
+fn readable(dir: &Path, summary: RunSummary) -> RunRow {
     let status = summary.status.unwrap_or(RunStatus::Running);
-    let doc = document(&global.runs.join(&summary.id));
+    let doc = document(dir);
     // Records of before may be of a clock that was set back.
     let duration = |end: u64| end.checked_sub(summary.started_ms);
     // How long an import took says nothing of the run.
@@ -148,6 +211,8 @@ fn readable(global: &Global, summary: RunSummary) -> RunRow {
         started: rfc3339(summary.started_ms),
         ended: summary.ended_ms.map(rfc3339),
         duration_ms: ended_ms.and_then(duration),
+        bytes: fathom_record::folder_bytes(dir),
+        tags: summary.tags,
         id: summary.id,
         reason: None,
     }
@@ -185,6 +250,7 @@ fn table(runs: &[RunRow]) -> Grid {
         figures("duration", 2),
         figures("IOPS", 0),
         figures("bandwidth", 1),
+        figures("size", 3),
     ]);
     for run in runs {
         let figure = |text: fn(Figure) -> String| {
@@ -213,6 +279,7 @@ fn table(runs: &[RunRow]) -> Grid {
                 iops => units::count(iops),
             }),
             figure(|figure| units::bytes_per_second(figure.bw_bytes)),
+            units::bytes(run.bytes as f64).into(),
         ]);
     }
     grid

@@ -98,6 +98,8 @@ documents! {
     "fathom.restore/1": "schemas/restore-1.json", of::<restore::RestoreDocument>;
     "fathom.run/1": "schemas/run-1.json", of::<fathom_model::RunDocument>;
     "fathom.runs/1": "schemas/runs-1.json", of::<runs::Document>;
+    "fathom.runs-archive/1": "schemas/runs-archive-1.json", of::<runs::archive::Document>;
+    "fathom.runs-rm/1": "schemas/runs-rm-1.json", of::<runs::rm::Document>;
     "fathom.samples/1": "schemas/samples-1.json", of::<show::samples::SamplesDocument<'_>>;
     "fathom.schemas/1": "schemas/schemas-1.json", of::<SchemaList>;
     "fathom.serve/1": "schemas/serve-1.json", of::<serve::ServeDocument>;
@@ -213,11 +215,12 @@ mod tests {
     }
 
     /// Forms of files, and of what is inside a page: `--json` prints none of them.
-    const OF_FILES: [&str; 10] = [
+    const OF_FILES: [&str; 11] = [
         "fathom.generated/1",
         "fathom.ledger/1",
         "fathom.node-stats/1",
         "fathom.profile/1",
+        "fathom.remarks/1",
         "fathom.report/1",
         "fathom.settings/1",
         "fathom.study/2",

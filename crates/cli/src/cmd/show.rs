@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::Exit;
 use fathom_record::{Entries, RecordError};
 
+use super::archived::{self, ArchivedRun};
 use super::{ExitError, Global};
 use crate::format::FioOutputFormat;
 use crate::out;
@@ -140,13 +141,22 @@ fn present_by(open: Open, global: &Global, dir: &Path, histograms: bool) -> anyh
     out::json(&doc)
 }
 
-/// The folder of a run that is to be read: of the one that is named, or of the
-/// last. Where a part of a name fits several it is the last of those, and said.
+/// The folder of a run that is to be read: of the one that is named, also in an archive,
+/// or of the last. Where a part of a name fits several it is the last of those, and said.
 pub fn find(global: &Global, run: Option<&str>) -> anyhow::Result<PathBuf> {
     let Some(name) = run else {
         return fathom_record::find(&global.runs, None).map_err(missing);
     };
-    let mut fitting = fathom_record::fitting(&global.runs, name).map_err(missing)?;
+    let mut fitting = match archived::open(name)? {
+        Some(ArchivedRun { runs, name }) => match name {
+            Some(name) => fathom_record::fitting(&runs, &name).map_err(missing)?,
+            None => {
+                let all = fathom_record::list(&runs)?.into_iter();
+                all.rev().map(|run| run.dir).collect()
+            }
+        },
+        None => fathom_record::fitting(&global.runs, name).map_err(missing)?,
+    };
     let (several, last) = (fitting.len(), fitting.swap_remove(0));
     if several > 1 {
         let id = last.file_name().unwrap_or_default().to_string_lossy();

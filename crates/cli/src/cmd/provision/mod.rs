@@ -14,6 +14,7 @@ use fathom_record::now_ms;
 
 use super::Global;
 use super::campaign::Budget;
+use super::notify::NotifyArg;
 use super::run::failed;
 use crate::engine::EngineOrSim;
 use crate::live::LiveOptions;
@@ -80,6 +81,8 @@ pub struct Args {
     /// Show every command that would be executed, and run nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    _notify: NotifyArg,
     /// Go on with the drives of the last start that are not done
     #[arg(long, conflicts_with_all = ["all", "workload", "method", "purge", "no_purge", "force"])]
     resume: bool,
@@ -246,6 +249,9 @@ fn observed(
     };
     let came = provision.run(control, &mut observer);
     dashboard.finish();
+    for finish in came.iter().filter_map(|(_, came)| came.as_ref().ok()) {
+        global.requirement.note(&finish.dir);
+    }
     came
 }
 

@@ -32,6 +32,7 @@ use serde_json::json;
 
 use super::hosts::usage;
 use super::job::duration;
+use super::notify::NotifyArg;
 use super::options::why_not;
 use super::run::{Flags, failed as run_failed};
 use super::{Cli, Command, ExitError, Global, header_facts};
@@ -84,6 +85,8 @@ pub struct Args {
     /// Show every command that would be executed, and do nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    _notify: NotifyArg,
     /// Blocks that get known content before and are looked for afterwards
     #[arg(long, value_name = "N", default_value_t = Want::SAMPLES)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
@@ -231,6 +234,7 @@ impl Args {
             done: RefCell::default(),
         });
         let finish = self.execute(global, &act, past.map(|(dir, _)| dir))?;
+        global.requirement.note(&finish.dir);
         let Some(done) = act.done.take() else {
             // It was stopped before it began.
             return Ok(Exit::Interrupted);

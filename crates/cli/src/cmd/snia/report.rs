@@ -8,7 +8,7 @@ use fathom_record::now_ms;
 use fathom_report::snia::{self, Document};
 use serde::Serialize;
 
-use crate::cmd::{ExitError, Global, show};
+use crate::cmd::{ExitError, Global, archived, show};
 use crate::out;
 
 /// Where the pages lie when no place is named.
@@ -88,7 +88,10 @@ struct Written {
 pub fn report(global: &Global, args: &ReportArgs) -> anyhow::Result<Exit> {
     let dir = show::find(global, args.run.as_deref())?;
     let doc = read(&dir)?;
-    let file = args.out.clone().unwrap_or_else(|| dir.join(FILE_NAME));
+    let file = args
+        .out
+        .clone()
+        .unwrap_or_else(|| archived::beside(&dir, FILE_NAME));
     let mut page = Vec::new();
     snia::write(&doc, now_ms(), &mut page)?;
     fathom_record::replace(&file, |place| std::io::Write::write_all(place, &page))

@@ -1,0 +1,480 @@
+//! Which words are replaced, and by what.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+
+use memchr::memmem;
+use serde_json::Value;
+
+/// What a word is a name of: the beginning of its pseudonym.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum WordKind {
+    Host,
+    Domain,
+    User,
+    Serial,
+    Path,
+    Address,
+    Url,
+}
+
+impl WordKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Domain => "domain",
+            Self::User => "user",
+            Self::Serial => "serial",
+            // As a path, so that it is read as one.
+            Self::Path => "/path",
+            Self::Address => "address",
+            Self::Url => "url",
+        }
+    }
+}
+
+/// Fields whose strings are names of these kinds, wherever they stand.
+const FIELDS: [(&str, WordKind); 29] = [
+    ("hostname", WordKind::Host),
+    ("host", WordKind::Host),
+    ("hosts", WordKind::Host),
+    ("node", WordKind::Host),
+    ("nodes", WordKind::Host),
+    ("servers", WordKind::Host),
+    ("user", WordKind::User),
+    ("username", WordKind::User),
+    ("serial", WordKind::Serial),
+    ("by_id", WordKind::Serial),
+    ("wwn", WordKind::Serial),
+    ("wwid", WordKind::Serial),
+    ("nguid", WordKind::Serial),
+    ("eui64", WordKind::Serial),
+    ("eui", WordKind::Serial),
+    ("uuid", WordKind::Serial),
+    ("nqn", WordKind::Serial),
+    ("path", WordKind::Path),
+    ("mount_point", WordKind::Path),
+    ("source", WordKind::Path),
+    ("folder", WordKind::Path),
+    ("backing", WordKind::Path),
+    ("backing_file", WordKind::Path),
+    ("work_dir", WordKind::Path),
+    ("file", WordKind::Path),
+    ("filename", WordKind::Path),
+    ("directory", WordKind::Path),
+    ("command", WordKind::Path),
+    ("argv", WordKind::Path),
+];
+/// Those of them whose paths may be relative.
+const RELATIVE: [&str; 5] = ["path", "filename", "directory", "mount_point", "command"];
+/// Options of a line of text whose values are names of users.
+const USER_OPTIONS: [&str; 3] = ["user", "username", "login"];
+/// Words that name nobody, or that a record itself is made of. Where one of them is a
+/// host's name it is replaced in the fields of hosts alone.
+const NOBODYS: [&str; 40] = [
+    "localhost",
+    "root",
+    "host",
+    "hosts",
+    "node",
+    "server",
+    "client",
+    "user",
+    "path",
+    "serial",
+    "address",
+    "domain",
+    "disk",
+    "device",
+    "drive",
+    "file",
+    "data",
+    "test",
+    "name",
+    "read",
+    "write",
+    "trim",
+    "mixed",
+    "sample",
+    "step",
+    "stage",
+    "note",
+    "event",
+    "linux",
+    "kernel",
+    "fio",
+    "native",
+    "fathom",
+    "none",
+    "local",
+    "complete",
+    "failed",
+    "job",
+    "jobs",
+    "run",
+];
+/// Folders that every system has.
+const COMMON_FOLDERS: [&str; 8] = [
+    "/sys/",
+    "/proc/",
+    "/usr/",
+    "/bin/",
+    "/sbin/",
+    "/lib/",
+    "/lib64/",
+    "/dev/shm/",
+];
+/// A word that is shorter says nothing by itself: it stands in too many others.
+const LENGTH_MIN: usize = 3;
+/// A longer word is found within others as well.
+const LENGTH_LONG: usize = 8;
+
+/// All words that are replaced, each with what stands for it.
+#[derive(Debug, Default)]
+pub(super) struct Pseudonyms {
+    /// By the word itself.
+    known: BTreeMap<String, String>,
+    counts: BTreeMap<WordKind, u32>,
+    /// Those that are looked for everywhere, the longest first.
+    everywhere: Vec<String>,
+}
+
+impl Pseudonyms {
+    /// Takes the words that typed fields hold, and those beside them.
+    pub(super) fn learn(&mut self, value: &Value) {
+        self.learn_in(value, "");
+    }
+
+    fn learn_in(&mut self, value: &Value, key: &str) {
+        match value {
+            Value::String(text) => {
+                let is_relative = !text.starts_with(['/', '~', '-']);
+                match kind_of(key) {
+                    Some(WordKind::Path) if is_relative && !RELATIVE.contains(&key) => {}
+                    Some(kind) => self.learn_word(kind, text),
+                    None => {}
+                }
+                self.overhear(text);
+            }
+            Value::Array(all) => all.iter().for_each(|it| self.learn_in(it, key)),
+            Value::Object(fields) => {
+                let models = fields.get("model").and_then(Value::as_str);
+                for (name, it) in fields {
+                    match (key, name.as_str()) {
+                        // A machine's name, among the machines.
+                        ("hosts" | "nodes", "name") => self.learn_in(it, "host"),
+                        // Names of a drive have its number in them, behind its model.
+                        (_, "by_id") => self.learn_ids(it, models.unwrap_or_default()),
+                        _ => self.learn_in(it, last_part(name)),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_ids(&mut self, names: &Value, model: &str) {
+        let model = model.to_lowercase();
+        for name in names.as_array().into_iter().flatten() {
+            let Some(name) = name.as_str() else { continue };
+            self.learn_word(WordKind::Serial, name);
+            let parts = name.split(['-', '_', '.', ':', '/']);
+            for part in parts.filter(|it| it.len() >= LENGTH_LONG) {
+                let is_number = part.bytes().any(|c| c.is_ascii_digit());
+                if is_number && !model.contains(&part.to_lowercase()) {
+                    self.learn_word(WordKind::Serial, part);
+                }
+            }
+        }
+    }
+
+    fn learn_word(&mut self, kind: WordKind, word: &str) {
+        let word = word.trim();
+        match kind {
+            WordKind::Path => {
+                let is_one = word.contains('/')
+                    && (word.starts_with('/') || !word.contains(char::is_whitespace));
+                let is_option = word.starts_with('-') || word.contains("://");
+                if is_one && !is_option && !is_common(word) {
+                    self.enter(kind, word);
+                }
+            }
+            WordKind::Serial => {
+                self.enter(kind, word);
+                let bare = word.strip_prefix("0x").unwrap_or(word);
+                if bare != word {
+                    self.enter(kind, bare);
+                }
+            }
+            // As it was named: `root@lab1,8765`, `10.0.0.3`, `db1.corp.example`.
+            WordKind::Host => {
+                let word = word.rsplit('@').next().unwrap_or(word);
+                let word = word.split([',', '/']).next().unwrap_or(word);
+                if word.parse::<IpAddr>().is_ok() {
+                    self.enter(WordKind::Address, word);
+                    return;
+                }
+                let word = word.split(':').next().unwrap_or(word);
+                self.enter(kind, word);
+                if let Some((short, domain)) = word.split_once('.') {
+                    let whole = self.of(kind, word);
+                    self.enter_as(short, &whole);
+                    if domain.contains('.') {
+                        self.enter(WordKind::Domain, domain);
+                    }
+                }
+            }
+            _ => self.enter(kind, word),
+        }
+    }
+
+    /// Takes the users and hosts that a text speaks of.
+    pub(super) fn overhear(&mut self, text: &str) {
+        for home in ["/home/", "/Users/"] {
+            for (_, rest) in text
+                .match_indices(home)
+                .map(|(at, it)| text.split_at(at + it.len()))
+            {
+                self.learn_word(WordKind::User, leading_name(rest));
+            }
+        }
+        for (before, token) in tokens(text) {
+            if USER_OPTIONS
+                .iter()
+                .any(|option| before.ends_with(&format!("{option}=")))
+            {
+                self.learn_word(WordKind::User, token);
+            }
+            if let Some((user, host)) = token.split_once('@')
+                && !user.is_empty()
+                && user.chars().all(is_of_name)
+            {
+                self.learn_word(WordKind::User, user);
+                self.learn_word(WordKind::Host, leading_name(host));
+            }
+        }
+    }
+
+    /// The pseudonym of a word.
+    fn of(&mut self, kind: WordKind, word: &str) -> String {
+        let key = word.to_lowercase();
+        if let Some(known) = self.known.get(&key) {
+            return known.clone();
+        }
+        let count = self.counts.entry(kind).or_default();
+        *count += 1;
+        let pseudonym = format!("{}-{count}", kind.name());
+        self.known.insert(key, pseudonym.clone());
+        pseudonym
+    }
+
+    fn enter(&mut self, kind: WordKind, word: &str) {
+        let pseudonym = self.of(kind, word);
+        self.enter_as(word, &pseudonym);
+    }
+
+    /// From now on the word is looked for everywhere.
+    fn enter_as(&mut self, word: &str, pseudonym: &str) {
+        let lower = word.to_lowercase();
+        self.known
+            .entry(lower.clone())
+            .or_insert_with(|| pseudonym.to_owned());
+        let is_telling = word.len() >= LENGTH_MIN
+            && word.bytes().any(|c| !c.is_ascii_digit() && c != b'.')
+            && !NOBODYS.contains(&lower.as_str());
+        // A serial number of digits alone is one when it is long.
+        if !is_telling && word.len() < LENGTH_LONG {
+            return;
+        }
+        for form in [word.to_owned(), lower, word.to_uppercase()] {
+            if !self.everywhere.contains(&form) {
+                self.everywhere.push(form);
+            }
+        }
+        self.everywhere
+            .sort_by(|a, b| (b.len(), a).cmp(&(a.len(), b)));
+    }
+
+    /// The value with pseudonyms, by its fields and in all of its texts.
+    pub(super) fn redact_value(&mut self, value: Value, key: &str) -> Value {
+        match value {
+            Value::String(text) => Value::String(self.redact_field(key, &text)),
+            Value::Array(all) => Value::Array(
+                all.into_iter()
+                    .map(|it| self.redact_value(it, key))
+                    .collect(),
+            ),
+            Value::Object(fields) => {
+                let fields = fields.into_iter().map(|(name, it)| {
+                    let within = match (key, name.as_str()) {
+                        ("hosts" | "nodes", "name") => "host",
+                        _ => last_part(&name),
+                    };
+                    let it = self.redact_value(it, within);
+                    (self.replace(&name), it)
+                });
+                Value::Object(fields.collect())
+            }
+            other => other,
+        }
+    }
+
+    fn redact_field(&mut self, key: &str, text: &str) -> String {
+        let whole = self.known.get(&text.trim().to_lowercase());
+        match (kind_of(key), whole) {
+            (Some(_), Some(pseudonym)) => pseudonym.clone(),
+            // Four numbers with dots between them are no address here.
+            (None, _) if key.ends_with("version") || ["kernel", "firmware"].contains(&key) => {
+                self.replace(text)
+            }
+            _ => self.redact(text),
+        }
+    }
+
+    /// A text with pseudonyms for the words that are known, and for whatever looks like a
+    /// path, an address or an identity.
+    pub(super) fn redact(&mut self, text: &str) -> String {
+        let known = self.replace(text);
+        let mut redacted = String::with_capacity(known.len());
+        let mut done = 0;
+        for (before, token) in tokens(&known) {
+            let at = before.len();
+            redacted += &known[done..at];
+            redacted += &self.redact_token(token);
+            done = at + token.len();
+        }
+        redacted + &known[done..]
+    }
+
+    /// The known words alone.
+    pub(super) fn replace(&self, text: &str) -> String {
+        let mut text = text.to_owned();
+        for word in &self.everywhere {
+            if memmem::find(text.as_bytes(), word.as_bytes()).is_none() {
+                continue;
+            }
+            if let Some(pseudonym) = self.known.get(&word.to_lowercase()) {
+                text = replaced(&text, word, pseudonym);
+            }
+        }
+        text
+    }
+
+    fn redact_token(&mut self, token: &str) -> String {
+        let word = token.trim_end_matches(['.', ':', '!', '?']);
+        let end = &token[word.len()..];
+        if word.contains("://") {
+            return self.of(WordKind::Url, word) + end;
+        }
+        if is_address(word) {
+            return self.of(WordKind::Address, word) + end;
+        }
+        if is_identity(word) {
+            return self.of(WordKind::Serial, word) + end;
+        }
+        // fio has colons between paths, ssh and NFS before one.
+        let parts = word.split(':').map(|part| match part {
+            _ if is_path(part) => self.of(WordKind::Path, part),
+            _ if is_address(part) => self.of(WordKind::Address, part),
+            _ => part.to_owned(),
+        });
+        parts.collect::<Vec<_>>().join(":") + end
+    }
+}
+
+/// The words of a text between blanks, quotes and brackets, each with all that is before it.
+fn tokens(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let is_between = |c: char| c.is_whitespace() || "\"'`,;()[]{}<>|=".contains(c);
+    let parts = text.split(is_between).filter(|token| !token.is_empty());
+    // A part of the text: how far its beginning is from the text's.
+    parts.map(move |token| (&text[..token.as_ptr().addr() - text.as_ptr().addr()], token))
+}
+
+fn kind_of(key: &str) -> Option<WordKind> {
+    FIELDS
+        .iter()
+        .find(|(name, _)| *name == key)
+        .map(|(_, kind)| *kind)
+}
+
+/// `backing_file` of the setting `loop0.backing_file`.
+fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || "._-".contains(c)
+}
+
+fn leading_name(text: &str) -> &str {
+    let end = text.find(|c| !is_of_name(c)).unwrap_or(text.len());
+    &text[..end]
+}
+
+/// A path that is the same on every machine: of the kernel, of the system, of a plain device.
+fn is_common(path: &str) -> bool {
+    let name = path.strip_prefix("/dev/").unwrap_or("/");
+    let is_device = !name.is_empty() && name.bytes().all(|c| c.is_ascii_alphanumeric());
+    let mut common = COMMON_FOLDERS.iter();
+    is_device || ["/", "/tmp", "/dev"].contains(&path) || common.any(|it| path.starts_with(it))
+}
+
+fn is_path(part: &str) -> bool {
+    let is_one = part.starts_with('/') || part.starts_with("~/") || part.starts_with("./");
+    let is_done = |rest: &str| rest.bytes().all(|c| c.is_ascii_digit());
+    is_one
+        && part.len() > 2
+        && !is_common(part)
+        && !part.strip_prefix("/path-").is_some_and(is_done)
+}
+
+/// An address of this or another machine, perhaps with a port or a length behind it.
+fn is_address(word: &str) -> bool {
+    let bare = word.trim_matches(['[', ']']);
+    let bare = bare.split(['/', '%']).next().unwrap_or(bare);
+    let ip = bare.parse::<IpAddr>().ok();
+    let ip = ip.or_else(|| word.parse::<SocketAddr>().ok().map(|it| it.ip()));
+    let is_ip = ip.is_some_and(|ip| !ip.is_loopback() && !ip.is_unspecified());
+    let pairs: Vec<&str> = word.split([':', '-']).collect();
+    let is_pair = |it: &&str| it.len() == 2 && it.bytes().all(|c| c.is_ascii_hexdigit());
+    is_ip || (pairs.len() == 6 && pairs.iter().all(is_pair))
+}
+
+/// What names one thing in the world: a UUID, an NQN, a WWN.
+fn is_identity(word: &str) -> bool {
+    let lower = word.to_lowercase();
+    let is_hex = |text: &str| text.bytes().all(|c| c.is_ascii_hexdigit());
+    let groups: Vec<&str> = lower.split('-').collect();
+    let is_uuid = groups.len() == 5
+        && groups.iter().map(|it| it.len()).eq([8, 4, 4, 4, 12])
+        && groups.iter().all(|it| is_hex(it));
+    let named = ["nqn.", "iqn.", "eui.", "naa.", "wwn-", "uuid.", "t10."];
+    let wwn = lower.strip_prefix("0x").unwrap_or(&lower);
+    // NAA 2, 3, 5 and 6 (SPC-4, 7.8.6.6): 8 or 16 bytes.
+    let is_wwn =
+        matches!(wwn.len(), 16 | 32) && is_hex(wwn) && wwn.starts_with(['2', '3', '5', '6']);
+    is_uuid
+        || is_wwn
+        || named
+            .iter()
+            .any(|name| lower.starts_with(name) && lower.len() > 8)
+}
+
+/// Every place of a word; of a short one only where it stands by itself.
+fn replaced(text: &str, word: &str, by: &str) -> String {
+    let is_long = word.len() >= LENGTH_LONG && !word.contains('/');
+    let is_of_word = |c: char| c.is_alphanumeric();
+    let mut redacted = String::with_capacity(text.len());
+    let mut done = 0;
+    for (at, _) in text.match_indices(word) {
+        let end = at + word.len();
+        let before = text[..at].chars().next_back().is_some_and(is_of_word);
+        let after = text[end..].chars().next().is_some_and(is_of_word);
+        if is_long || !(before || after) {
+            redacted += &text[done..at];
+            redacted += by;
+            done = end;
+        }
+    }
+    redacted + &text[done..]
+}
