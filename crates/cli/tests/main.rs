@@ -42,6 +42,7 @@ mod lat;
 mod ledger;
 mod live;
 mod manifests;
+mod metrics;
 mod native;
 mod plot;
 mod prio;

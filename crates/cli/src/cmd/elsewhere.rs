@@ -31,6 +31,11 @@ pub enum HostErrand {
 }
 
 impl OtherHost {
+    /// Whether there is one.
+    pub fn is_given(&self) -> bool {
+        self.host.is_some()
+    }
+
     /// Lets the Fathom on the host do it, when there is one.
     pub fn run(&self, global: &Global, errand: HostErrand) -> anyhow::Result<Option<Exit>> {
         let Some(host) = &self.host else {

@@ -44,6 +44,7 @@ pub mod lat;
 pub mod ledger;
 pub mod man;
 mod meant;
+pub mod metrics;
 pub mod options;
 pub mod plan;
 pub mod planned;
@@ -147,6 +148,9 @@ pub struct Global {
     /// What is asked of the figures of a command that measures.
     #[arg(skip)]
     pub requirement: require::Requirement,
+    /// Who is told what a command does that runs something.
+    #[arg(skip)]
+    pub metrics: metrics::Exporter,
 }
 
 impl Global {
@@ -159,6 +163,7 @@ impl Global {
             tag: Vec::new(),
             color: ColorChoice::default(),
             requirement: require::Requirement::default(),
+            metrics: metrics::Exporter::default(),
         }
     }
 }
@@ -267,6 +272,10 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         return Err(ExitError::new(Exit::Usage, message).into());
     }
     fathom_record::tag_records(&cli.global.tag);
+    // What runs on another host is told there.
+    if !matches!(&cli.command, Command::Resume(args) if args.is_elsewhere()) {
+        cli.global.metrics.start(cli.global.quiet)?;
+    }
     match &cli.command {
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Baseline(args) => baseline::run(&cli.global, args),

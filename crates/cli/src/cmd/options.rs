@@ -6,6 +6,7 @@ use std::error::Error as _;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
 
+use super::metrics::Exporter;
 use super::require::Requirement;
 use super::{Cli, groups, meant};
 
@@ -78,6 +79,7 @@ pub fn parse() -> Result<Cli, clap::Error> {
     let read = Cli::from_arg_matches(&matches);
     let mut cli = read.map_err(|error| meant::with_tip(error.format(&mut command), &command))?;
     cli.global.requirement = Requirement::of(&matches);
+    cli.global.metrics = Exporter::of(&matches);
     Ok(cli)
 }
 
@@ -135,7 +137,7 @@ mod tests {
         ("cluster", "cluster seq"),
     ];
     /// What all of them take with one meaning, or say why not.
-    const OPTIONS: [&str; 9] = [
+    const OPTIONS: [&str; 10] = [
         "dry-run",
         "json",
         "hosts",
@@ -145,6 +147,7 @@ mod tests {
         "engine",
         "sim",
         "require",
+        "metrics",
     ];
     const BEGIN: &str = "<!-- options: made by a test -->\n";
     const END: &str = "<!-- options: end -->\n";

@@ -7,6 +7,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_model::Exit;
 
 use super::job::duration;
+use super::metrics::MetricsArgs;
 use super::require::RequireArg;
 use super::{ErrorLimit, ExitError};
 use crate::engine::EngineOrSim;
@@ -37,6 +38,8 @@ pub struct RunArgs {
     pub errors: ErrorLimit,
     #[command(flatten)]
     _require: RequireArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
     /// Show everything that would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,

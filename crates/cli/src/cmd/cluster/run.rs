@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::{ClusterArgs, background_load, compare};
 use crate::cmd::job::present;
+use crate::cmd::metrics::MetricsArgs;
 use crate::cmd::require::RequireArg;
 use crate::cmd::run::screen::observed_in_place;
 use crate::cmd::{ExitError, Global, RUNS, show};
@@ -65,6 +66,8 @@ pub struct Args {
     namespace: Option<String>,
     #[command(flatten)]
     _require: RequireArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
     /// Drop caches between phases: pagecache, ceph, command:COMMAND
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     dropcaches: Option<Vec<String>>,

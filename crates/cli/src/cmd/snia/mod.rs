@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Global;
 use super::campaign::terabytes;
 use super::job::duration;
+use super::metrics::MetricsArgs;
 use super::require::RequireArg;
 use crate::engine::EngineOrSim;
 
@@ -127,6 +128,8 @@ struct TestArgs {
     endurance_tbw: Option<u64>,
     #[command(flatten)]
     _require: RequireArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
     #[command(flatten)]
     how: How,
     #[command(flatten)]

@@ -19,6 +19,7 @@ use super::{How, TestArgs, report};
 use crate::cmd::campaign::{tell, tell_notes};
 use crate::cmd::dry::DryRun;
 use crate::cmd::job::duration;
+use crate::cmd::metrics::MetricsArgs;
 use crate::cmd::require::RequireArg;
 use crate::cmd::run::screen::observed;
 use crate::cmd::run::{Flags, failed};
@@ -55,6 +56,8 @@ pub struct ResumeArgs {
     max_written: Option<u64>,
     #[command(flatten)]
     _require: RequireArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
 }
 
 /// One test on one device.
@@ -110,6 +113,7 @@ pub fn resume_as(global: &Global, flags: &Flags, record: String) -> anyhow::Resu
         destroy: flags.destroy.clone(),
         max_time: flags.budget.max_time,
         _require: RequireArg,
+        _metrics: MetricsArgs::default(),
         max_written: flags.budget.max_written,
     };
     resume(global, &args)
