@@ -46,6 +46,7 @@ pub mod man;
 mod meant;
 pub mod metrics;
 pub mod options;
+mod pages;
 pub mod plan;
 pub mod planned;
 pub mod plot;

@@ -123,6 +123,18 @@ impl Server {
         Ok(Self { listener, address })
     }
 
+    /// As [`Server::bind`]; where no address was told and the port is taken, on another.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn bind_or_any(asked: &ListenAddress, default_port: u16) -> anyhow::Result<Self> {
+        let bound = Self::bind(asked, default_port);
+        match *asked == ListenAddress::default() {
+            true => bound.or_else(|_| Self::bind(asked, 0)),
+            false => bound,
+        }
+    }
+
     /// Where it is reached, for a browser on this machine: `http://127.0.0.1:8766/`.
     pub fn url(&self) -> String {
         format!("http://{}/", self.address)
