@@ -50,6 +50,8 @@ newer_fio_can_be_had() {
 # Whether tools/setup.sh installs a program on this machine; one that it does not know
 # counts, so that it is noticed.
 installable() {
+    # Nobody is given these: their package starts a server that stays.
+    ! grep -q "^metrics .* $1\( \|\$\)" "$(dirname "$0")/programs" || return 1
     case $(grep " $1\( \|\$\)" "$(dirname "$0")/programs") in
         *"[$(uname -m)]"*) ;;
         *"["*) return 1 ;;

@@ -9,6 +9,7 @@ use fathom_model::Exit;
 mod cmd;
 mod engine;
 mod format;
+mod http;
 mod live;
 mod out;
 mod pictures;

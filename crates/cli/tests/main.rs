@@ -45,6 +45,7 @@ mod lat;
 mod ledger;
 mod live;
 mod manifests;
+mod metrics;
 mod native;
 mod plot;
 mod prio;

@@ -152,6 +152,7 @@ fn pieces(sums: &DigestSums, sum: &SampleSum) -> Vec<TrackRow> {
 }
 
 /// A run while its events are read in order.
+#[derive(Debug)]
 pub(crate) struct RunReader {
     pub(crate) doc: RunDocument,
     /// Name of the step in progress, when there are several.
@@ -223,7 +224,7 @@ impl RunReader {
         }
     }
 
-    fn new(id: String, status: RunStatus, header: &Header) -> Self {
+    pub(crate) fn new(id: String, status: RunStatus, header: &Header) -> Self {
         Self {
             doc: RunDocument {
                 schema: RUN_SCHEMA.into(),
@@ -299,9 +300,14 @@ impl RunReader {
     }
 
     pub(crate) fn take(&mut self, entry: &Entry) {
-        self.evidence.take(&entry.event);
-        self.certainties.take(&entry.event);
-        match &entry.event {
+        self.take_event(entry.at_ms, &entry.event);
+    }
+
+    /// Takes what happened at this time, in ms since 1970 UTC.
+    pub(crate) fn take_event(&mut self, at_ms: u64, event: &Event) {
+        self.evidence.take(event);
+        self.certainties.take(event);
+        match event {
             Event::Step {
                 of, name, point, ..
             } => {
@@ -348,7 +354,7 @@ impl RunReader {
             }
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => self.results.push(Results::clone(results)),
-            Event::Ended { .. } => self.doc.ended = Some(rfc3339(entry.at_ms)),
+            Event::Ended { .. } => self.doc.ended = Some(rfc3339(at_ms)),
             Event::Stage { stage } => {
                 self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
             }
@@ -377,7 +383,7 @@ impl RunReader {
     }
 
     /// Cleans and judges what was read.
-    fn finish(self) -> RunDocument {
+    pub(crate) fn finish(self) -> RunDocument {
         self.judged().0
     }
 

@@ -12,7 +12,7 @@
 //!   limits did.
 //! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
 //!   [`snia`] makes the pages of a test after SNIA's specification.
-//! - [`explain`] says what limited each step of a run.
+//! - [`explain`] says what limited each step of a run, [`metrics`] what it does now.
 //! - [`grid`] and [`style`] set text for every table there is.
 //!
 //! Knows `analysis`, `record` and `model`.
@@ -32,6 +32,7 @@ pub mod html;
 mod knee;
 pub mod latlog;
 pub mod load_map;
+pub mod metrics;
 mod nodes;
 pub mod prio;
 pub mod purge;

@@ -43,6 +43,8 @@ pub struct Browser {
     asked: u64,
     errors: Vec<String>,
     loaded: bool,
+    /// What it may ask for beside files.
+    served: Option<String>,
     /// Profile and pipes.
     _dir: TempDir,
 }
@@ -84,6 +86,7 @@ impl Browser {
             asked: 0,
             errors: Vec::new(),
             loaded: false,
+            served: None,
             _dir: dir,
         };
         browser.attach()?;
@@ -111,8 +114,22 @@ impl Browser {
     /// # Errors
     /// When it is not loaded in good time.
     pub fn open(&mut self, file: &Path) -> Result<(), String> {
+        self.navigate(&format!("file://{}", text(file)))
+    }
+
+    /// Opens a page of a server, which may ask for more of that server, and waits until it
+    /// is loaded.
+    ///
+    /// # Errors
+    /// When it is not loaded in good time.
+    pub fn visit(&mut self, url: &str) -> Result<(), String> {
+        let origin = url.splitn(4, '/').take(3).collect::<Vec<_>>().join("/");
+        self.served = Some(format!("{origin}/"));
+        self.navigate(url)
+    }
+
+    fn navigate(&mut self, url: &str) -> Result<(), String> {
         self.loaded = false;
-        let url = format!("file://{}", text(file));
         self.ask("Page.navigate", json!({"url": url}))?;
         let begin = Instant::now();
         while !self.loaded {
@@ -144,14 +161,33 @@ impl Browser {
     /// # Errors
     /// When it stays false, or throws.
     pub fn wait_for(&mut self, expression: &str) -> Result<(), String> {
+        self.wait(expression, false)
+    }
+
+    /// As [`Browser::wait_for`], of a page that loads itself anew: what it throws while it
+    /// is not whole is passed over.
+    ///
+    /// # Errors
+    /// When it stays false.
+    pub fn wait_across_loads(&mut self, expression: &str) -> Result<(), String> {
+        self.wait(expression, true)
+    }
+
+    fn wait(&mut self, expression: &str, loads: bool) -> Result<(), String> {
         let begin = Instant::now();
-        while self.eval(expression)? != Value::Bool(true) {
-            if begin.elapsed() > PATIENCE {
-                return Err(format!("not true after {PATIENCE:?}: {expression}"));
+        loop {
+            let said = self.eval(expression);
+            match said {
+                Ok(Value::Bool(true)) => return Ok(()),
+                Err(thrown) if !loads => return Err(thrown),
+                _ if begin.elapsed() > PATIENCE => {
+                    return Err(format!(
+                        "not true after {PATIENCE:?}: {expression}: {said:?}"
+                    ));
+                }
+                _ => thread::sleep(Duration::from_millis(50)),
             }
-            thread::sleep(Duration::from_millis(50));
         }
-        Ok(())
     }
 
     /// Size of the window in px, and whether the system wants dark pages.
@@ -237,10 +273,9 @@ impl Browser {
             }
             "Network.requestWillBeSent" => {
                 let url = params["request"]["url"].as_str().unwrap_or_default();
-                if !["file:", "data:", "about:", "blob:"]
-                    .iter()
-                    .any(|own| url.starts_with(own))
-                {
+                let own = ["file:", "data:", "about:", "blob:"].into_iter();
+                let mut own = own.chain(self.served.as_deref());
+                if !own.any(|own| url.starts_with(own)) {
                     self.errors.push(format!("asked for {url}"));
                 }
             }

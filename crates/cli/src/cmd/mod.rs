@@ -45,8 +45,10 @@ pub mod lat;
 pub mod ledger;
 pub mod man;
 mod meant;
+pub mod metrics;
 pub mod notify;
 pub mod options;
+mod pages;
 pub mod plan;
 pub mod planned;
 pub mod plot;
@@ -152,6 +154,9 @@ pub struct Global {
     /// What is called when a run has ended.
     #[arg(skip)]
     pub notify: Option<String>,
+    /// Who is told what a command does that runs something.
+    #[arg(skip)]
+    pub metrics: metrics::Exporter,
 }
 
 impl Global {
@@ -165,6 +170,7 @@ impl Global {
             color: ColorChoice::default(),
             requirement: require::Requirement::default(),
             notify: None,
+            metrics: metrics::Exporter::default(),
         }
     }
 }
@@ -273,6 +279,10 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         return Err(ExitError::new(Exit::Usage, message).into());
     }
     fathom_record::tag_records(&cli.global.tag);
+    // What runs on another host is told there.
+    if !matches!(&cli.command, Command::Resume(args) if args.is_elsewhere()) {
+        cli.global.metrics.start(cli.global.quiet)?;
+    }
     match &cli.command {
         Command::Quick(args) => quick::run(&cli.global, args),
         Command::Baseline(args) => baseline::run(&cli.global, args),

@@ -6,6 +6,7 @@ use std::error::Error as _;
 use clap::error::ErrorKind;
 use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
 
+use super::metrics::Exporter;
 use super::require::Requirement;
 use super::{Cli, groups, meant, notify};
 
@@ -79,6 +80,7 @@ pub fn parse() -> Result<Cli, clap::Error> {
     let mut cli = read.map_err(|error| meant::with_tip(error.format(&mut command), &command))?;
     cli.global.requirement = Requirement::of(&matches);
     cli.global.notify = notify::asked(&matches);
+    cli.global.metrics = Exporter::of(&matches);
     Ok(cli)
 }
 
@@ -147,6 +149,7 @@ mod tests {
         "sim",
         "require",
         "notify",
+        "metrics",
     ];
     const BEGIN: &str = "<!-- options: made by a test -->\n";
     const END: &str = "<!-- options: end -->\n";

@@ -37,6 +37,13 @@ pub struct Args {
     host: OtherHost,
 }
 
+impl Args {
+    /// Whether another host goes on with it.
+    pub fn is_elsewhere(&self) -> bool {
+        self.host.is_given()
+    }
+}
+
 /// Goes on with it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if let Some(exit) = args.host.run(global, HostErrand::Run)? {

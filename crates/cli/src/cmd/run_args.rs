@@ -7,6 +7,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_model::Exit;
 
 use super::job::duration;
+use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::require::RequireArg;
 use super::{ErrorLimit, ExitError};
@@ -40,6 +41,8 @@ pub struct RunArgs {
     _require: RequireArg,
     #[command(flatten)]
     _notify: NotifyArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
     /// Show everything that would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,

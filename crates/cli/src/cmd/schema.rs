@@ -8,7 +8,9 @@ use super::Global;
 #[cfg(test)]
 use super::{ab, baseline, check, cluster, config, demo, doctor, dry, engines, export, find};
 #[cfg(test)]
-use super::{r#gen, graph, init, job, ledger, plan, plot, prio, provision, purge, quick, report};
+use super::{
+    r#gen, graph, init, job, ledger, pages, plan, plot, prio, provision, purge, quick, report,
+};
 #[cfg(test)]
 use super::{restore, run, runs, serve, show, soak, tune};
 use crate::out;
@@ -84,6 +86,7 @@ documents! {
     "fathom.lat/1": "schemas/lat-1.json", of::<fathom_report::latlog::LatDocument<'_>>;
     "fathom.ledger-device/1": "schemas/ledger-device-1.json", of::<ledger::DeviceHistory<'_>>;
     "fathom.ledger-list/1": "schemas/ledger-list-1.json", of::<ledger::DeviceList<'_>>;
+    "fathom.pages/1": "schemas/pages-1.json", of::<pages::PagesDocument>;
     "fathom.plan/1": "schemas/plan-1.json", of::<plan::Document<'_>>;
     "fathom.plots/1": "schemas/plots-1.json", of::<plot::Document>;
     "fathom.prio/1": "schemas/prio-1.json", of::<fathom_report::prio::PrioDocument<'_>>;

@@ -1,7 +1,8 @@
 //! `fathom report`: the page's text, its script under node, and the page in a
-//! browser.
+//! browser, of a run that goes on too.
 
 mod browser;
+mod live;
 mod nodes;
 mod page;
 pub mod records;

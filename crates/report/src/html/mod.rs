@@ -52,6 +52,11 @@ const SCRIPTS: [&str; 7] = [
         include_str!("../../assets/page.js")
     ),
 ];
+/// What follows a run that goes on.
+const LIVE: &str = include_str!("../../assets/live.js");
+const LOADS_NOTHING: &str = "Nothing on this page is loaded from anywhere.";
+const LOADS_ANEW: &str =
+    "Nothing on this page is loaded from anywhere but the Fathom that shows it.";
 const STYLES: [&str; 3] = [
     include_str!("../../../../third_party/uplot/uPlot.min.css"),
     include_str!("../../assets/report.css"),
@@ -81,6 +86,20 @@ pub enum HtmlError {
 /// When the folder is no record, is of a newer Fathom, or cannot be read, or
 /// `out` cannot be written.
 pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
+    write_page(dir, None, out)
+}
+
+/// As [`write`], of a run that goes on: the page asks the server that shows it for `state`
+/// beside itself, a document with `tag` and `status`, and is loaded anew once the tag is
+/// not this one any more.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_live(dir: &Path, tag: &str, out: &mut impl Write) -> Result<(), HtmlError> {
+    write_page(dir, Some(tag), out)
+}
+
+fn write_page(dir: &Path, tag: Option<&str>, out: &mut impl Write) -> Result<(), HtmlError> {
     let story = Story::read(dir)?;
     let how = SampleReading::of(&story);
     let marks = DoubtMarks::of(&story);
@@ -98,7 +117,16 @@ pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
         ("sections", html),
         ("record", escape(&story.doc.id)),
         ("data", json(&data)?),
-        ("script", SCRIPTS.concat()),
+        ("script", SCRIPTS.concat() + tag.map_or("", |_| LIVE)),
+        (
+            "connects",
+            tag.map_or("", |_| " connect-src 'self';").to_owned(),
+        ),
+        ("follows", tag.map_or_else(String::new, follows)),
+        (
+            "loads",
+            tag.map_or(LOADS_NOTHING, |_| LOADS_ANEW).to_owned(),
+        ),
     ]);
     for (place, part) in PAGE.split("{{").enumerate() {
         let Some((name, text)) = part.split_once("}}").filter(|_| place > 0) else {
@@ -112,6 +140,11 @@ pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
         out.write_all(text.as_bytes())?;
     }
     Ok(())
+}
+
+/// What the page says of itself where it follows a run.
+fn follows(tag: &str) -> String {
+    format!("<meta name=\"fathom-live\" content=\"{}\">\n", escape(tag))
 }
 
 /// The pages of tests after SNIA's specification, where the run holds any.

@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::{ClusterArgs, background_load, compare};
 use crate::cmd::job::present;
+use crate::cmd::metrics::MetricsArgs;
 use crate::cmd::notify::NotifyArg;
 use crate::cmd::require::RequireArg;
 use crate::cmd::run::screen::observed_in_place;
@@ -68,6 +69,8 @@ pub struct Args {
     _require: RequireArg,
     #[command(flatten)]
     _notify: NotifyArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
     /// Drop caches between phases: pagecache, ceph, command:COMMAND
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     dropcaches: Option<Vec<String>>,

@@ -10,10 +10,11 @@ use fathom_device::drives::Transport;
 use fathom_device::purge::PurgeMethods;
 use fathom_engine::Control;
 use fathom_model::Exit;
-use fathom_record::now_ms;
+use fathom_record::{Header, now_ms};
 
 use super::Global;
 use super::campaign::Budget;
+use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::run::failed;
 use crate::engine::EngineOrSim;
@@ -92,6 +93,8 @@ pub struct Args {
     logs: Option<PathBuf>,
     #[command(flatten)]
     budget: Budget,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
     /// Which engine writes
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,
@@ -222,11 +225,15 @@ fn observed(
     let live = LiveOptions::new(global.quiet, global.color);
     // By the place among all drives.
     let mut rows = vec![None; provision.drives.len()];
-    let mut shown = Vec::new();
+    let (mut shown, mut names) = (Vec::new(), Vec::new());
     for planned in plan {
         rows[planned.place] = Some(shown.len());
         let drive = &provision.drives[planned.place].drive;
         let name = drive.name.clone();
+        global
+            .metrics
+            .begin_with(&name, "", &Header::new(&name, provision::COMMAND));
+        names.push(name.clone());
         shown.push(DriveRow::new(
             name,
             summary::about(drive),
@@ -241,7 +248,10 @@ fn observed(
             && let Some(row) = rows[place]
         {
             match told {
-                DriveEvent::Event(event) => dashboard.take(row, now_ms, &event),
+                DriveEvent::Event(event) => {
+                    global.metrics.take_of(&names[row], &event);
+                    dashboard.take(row, now_ms, &event);
+                }
                 DriveEvent::Failed(reason) => dashboard.fail(row, now_ms, &reason),
             }
         }

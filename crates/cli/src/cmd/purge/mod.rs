@@ -32,6 +32,7 @@ use serde_json::json;
 
 use super::hosts::usage;
 use super::job::duration;
+use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::options::why_not;
 use super::run::{Flags, failed as run_failed};
@@ -96,6 +97,8 @@ pub struct Args {
     unchecked: bool,
     #[command(flatten)]
     format: FormatArgs,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
 }
 
 /// Settings of `nvme-format`; what is not given stays as the namespace has it.
@@ -312,7 +315,9 @@ impl Args {
         });
         let control = signals::control()?;
         let finish = ready.map_err(run_failed)?;
-        let finish = finish.run(&control, &mut |_| {}, &mut |_| {});
+        let mut begun = |dir: &Path| global.metrics.begin(dir);
+        let mut observe = |event: &Event| global.metrics.take(event);
+        let finish = finish.run(&control, &mut begun, &mut observe);
         act.screen.borrow_mut().finish();
         Ok(finish.map_err(run_failed)?)
     }

@@ -132,7 +132,14 @@ impl QuickPlan {
         };
         let mut screen = Screen::new(to, style, baselines.clone());
         let control = crate::signals::control()?;
-        let finish = match run(&control, &mut |notice| screen.notice(&notice)) {
+        let finish = match run(&control, &mut |notice| {
+            match &notice {
+                Notice::Begins(header) => global.metrics.begin_with("", "", header),
+                Notice::Event(event) => global.metrics.take(event),
+                Notice::Text(_) => {}
+            }
+            screen.notice(&notice);
+        }) {
             Ok(ran) => ran,
             // A cut connection: what was measured is shown, then the reason.
             Err(QuickError::Cut { reason, record }) => {

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::campaign::{Budget, CampaignArgs, tell_notes};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
 use super::job::duration;
+use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::require::RequireArg;
 use super::run_args::check_sim;
@@ -98,6 +99,8 @@ pub struct Flags {
     _require: RequireArg,
     #[command(flatten)]
     _notify: NotifyArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
     #[command(flatten)]
     pub budget: Budget,
     /// Which engine runs the points

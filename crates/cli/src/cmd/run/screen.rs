@@ -45,13 +45,14 @@ pub fn observed<T, E>(
     let screen: RefCell<Option<Screen>> = RefCell::new(None);
     let options = LiveOptions::new(global.quiet, global.color);
     let mut begun = |dir: &Path| {
-        global.requirement.note(dir);
+        begun_unseen(global, dir);
         match Progress::read(dir) {
             Ok(progress) => *screen.borrow_mut() = Some(Screen::new(options, progress)),
             Err(error) => out::note(format_args!("fathom: no progress is shown: {error}")),
         }
     };
     let mut observer = |event: &Event| {
+        global.metrics.take(event);
         if let Some(screen) = screen.borrow_mut().as_mut() {
             screen.take(now_ms(), event);
         }
@@ -63,6 +64,12 @@ pub fn observed<T, E>(
     finish
 }
 
+/// What everybody but the screen is told when a run begins.
+fn begun_unseen(global: &Global, record: &Path) {
+    global.requirement.note(record);
+    global.metrics.begin(record);
+}
+
 /// As [`observed`], of what has lines of its own where none can stay in place.
 pub fn observed_in_place<T, E>(
     global: &Global,
@@ -70,11 +77,9 @@ pub fn observed_in_place<T, E>(
 ) -> Result<T, E> {
     observed(global, |begun, observer| {
         let in_place = LiveOptions::new(global.quiet, global.color).in_place();
-        let mut begun = |dir: &Path| {
-            global.requirement.note(dir);
-            if in_place {
-                begun(dir);
-            }
+        let mut begun = |dir: &Path| match in_place {
+            true => begun(dir),
+            false => begun_unseen(global, dir),
         };
         run(&mut begun, observer)
     })

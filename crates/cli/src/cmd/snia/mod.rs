@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Global;
 use super::campaign::terabytes;
 use super::job::duration;
+use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::require::RequireArg;
 use crate::engine::EngineOrSim;
@@ -130,6 +131,8 @@ struct TestArgs {
     _require: RequireArg,
     #[command(flatten)]
     _notify: NotifyArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
     #[command(flatten)]
     how: How,
     #[command(flatten)]

@@ -19,6 +19,7 @@ use super::{How, TestArgs, report};
 use crate::cmd::campaign::{tell, tell_notes};
 use crate::cmd::dry::DryRun;
 use crate::cmd::job::duration;
+use crate::cmd::metrics::MetricsArgs;
 use crate::cmd::notify::NotifyArg;
 use crate::cmd::require::RequireArg;
 use crate::cmd::run::screen::observed;
@@ -58,6 +59,8 @@ pub struct ResumeArgs {
     _require: RequireArg,
     #[command(flatten)]
     _notify: NotifyArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
 }
 
 /// One test on one device.
@@ -114,6 +117,7 @@ pub fn resume_as(global: &Global, flags: &Flags, record: String) -> anyhow::Resu
         max_time: flags.budget.max_time,
         _require: RequireArg,
         _notify: NotifyArg::default(),
+        _metrics: MetricsArgs::default(),
         max_written: flags.budget.max_written,
     };
     resume(global, &args)

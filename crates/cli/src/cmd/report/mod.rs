@@ -1,19 +1,27 @@
-//! `fathom report`: one recorded run as one HTML file.
+//! `fathom report`: one recorded run as one HTML file, or as a page that follows it.
+
+pub mod live;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
+use std::sync::Arc;
 
 use anyhow::Context;
-use fathom_model::{Exit, units};
+use fathom_model::{Exit, RunStatus, units};
 use fathom_report::html::{self, HtmlError};
 use serde::Serialize;
 
-use super::{Global, archived, show};
+use super::{Global, archived, pages, show};
+use crate::http::{ListenAddress, Request, Response, Server};
 use crate::out;
 use crate::pictures;
 
+use live::{LivePage, RecordState};
+
+/// The port of a live report where none is told: the one behind that of fio's servers.
+const PORT: u16 = 8766;
 /// Where the report lies when no place is named.
 const FILE_NAME: &str = "report.html";
 /// Of one that does not say whose the run is.
@@ -32,7 +40,9 @@ Examples:
   fathom report --open                    and shown in the browser
   fathom report --redact -o public.html   without names of hosts, users, drives and paths
   fathom report 20261121T1307 -o qd.html  that run, somewhere else
-  fathom report --out - | ssh web 'cat > run.html'")]
+  fathom report --out - | ssh web 'cat > run.html'
+  fathom report --live                    a page that follows a run while it goes on
+  ssh -L 8766:localhost:8766 lab1 fathom --runs /srv/runs report --live")]
 pub struct Args {
     /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
@@ -43,6 +53,11 @@ pub struct Args {
     /// addresses, to show it to others [default file: report.redacted.html]
     #[arg(long)]
     redact: bool,
+    /// Serve it as a page that follows the run while it goes on, until Ctrl-C
+    /// [default ADDR: 127.0.0.1:8766, or any port that is free]
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "", conflicts_with_all = ["out", "redact"])]
+    live: Option<ListenAddress>,
     /// Show it in the browser
     #[arg(long)]
     open: bool,
@@ -61,6 +76,9 @@ pub(in crate::cmd) struct Document {
 /// Writes the report of one run.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let own = show::find(global, args.run.as_deref())?;
+    if let Some(address) = &args.live {
+        return follow(global, address, args.open, own);
+    }
     let (dir, name) = match args.redact {
         true => (
             archived::redacted(slice::from_ref(&own))?.remove(0),
@@ -107,6 +125,38 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         })?;
     }
     Ok(Exit::Success)
+}
+
+/// Serves the page until somebody ends it, and says when the run has ended.
+fn follow(
+    global: &Global,
+    address: &ListenAddress,
+    open: bool,
+    dir: PathBuf,
+) -> anyhow::Result<Exit> {
+    // What cannot be read is told here, not in a browser.
+    let mut status = RecordState::of(&dir)?.status;
+    let server = Server::bind_or_any(address, PORT)?;
+    let page = LivePage::new(dir.clone());
+    let answer = move |request: &Request| match request.path.as_str() {
+        "/" => page.page(),
+        "/state" => page.state(),
+        _ => Response::not_found(),
+    };
+    let tell = |status: RunStatus| {
+        if status != RunStatus::Running && !global.quiet {
+            out::note(format_args!("the run has ended: {status}; its page stays"));
+        }
+    };
+    let mut has_told = false;
+    pages::serve(global, server, open, Arc::new(answer), &mut || {
+        // A record that is gone is told by the page.
+        let now = RecordState::of(&dir).map_or(status, |state| state.status);
+        if now != status || !has_told {
+            tell(now);
+        }
+        (status, has_told) = (now, true);
+    })
 }
 
 /// The whole page goes to stdout; a closed pipe ends it quietly.
