@@ -38,6 +38,7 @@ mod job_run;
 #[cfg(target_os = "linux")]
 mod kills;
 mod lat;
+mod lat_several;
 #[cfg(target_os = "linux")]
 mod ledger;
 mod live;
