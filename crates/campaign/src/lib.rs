@@ -29,6 +29,7 @@ pub mod fio_tests;
 pub mod flow;
 pub mod folder;
 pub mod generate;
+pub mod imported;
 pub mod ledger;
 mod matrix;
 mod only;

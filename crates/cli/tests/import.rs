@@ -254,3 +254,41 @@ fn what_fio_did_not_write_is_refused_before_anything_is_recorded() {
     assert_eq!(output.status.code(), Some(3));
     assert!(import.runs().is_empty());
 }
+
+/// fio-plot's way to lay results out: the options tell, not the names.
+#[test]
+fn a_folder_of_outputs_that_vary_is_drawn_as_curves() {
+    let import = Import::new();
+    let folder = import.dir.path().join("results");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = std::fs::read_to_string(fixture("rw.json")).unwrap();
+    let begin = text.find('{').unwrap();
+    for (nth, (depth, jobs)) in [(1, 1), (4, 1), (16, 1), (1, 2), (4, 2), (16, 2)]
+        .iter()
+        .enumerate()
+    {
+        let mut document: Value = serde_json::from_str(&text[begin..]).unwrap();
+        let options = &mut document["jobs"][0]["job options"];
+        options["iodepth"] = depth.to_string().into();
+        options["numjobs"] = jobs.to_string().into();
+        std::fs::write(folder.join(format!("r{nth}.json")), document.to_string()).unwrap();
+    }
+    let output = import.import(&[folder], &[]);
+    assert!(output.status.success(), "{output:?}");
+    let said = stderr(&output);
+    assert!(said.contains("6 points in 2 series over iodepth"), "{said}");
+    let out = import.dir.path().join("graphs");
+    let drawn = import
+        .command()
+        .arg("graph")
+        .arg("--out")
+        .arg(&out)
+        .output()
+        .unwrap();
+    assert!(drawn.status.success(), "{drawn:?}");
+    let below = out.join("randrw-bs4k");
+    assert!(
+        below.is_dir() && std::fs::read_dir(&below).unwrap().count() > 2,
+        "{drawn:?}"
+    );
+}

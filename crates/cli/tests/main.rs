@@ -41,6 +41,7 @@ mod keeping;
 #[cfg(target_os = "linux")]
 mod kills;
 mod lat;
+mod lat_several;
 #[cfg(target_os = "linux")]
 mod ledger;
 mod live;

@@ -52,7 +52,9 @@ impl Point {
 }
 
 /// A number with fio's binary suffix, which is all that generated settings use.
-fn whole_number(text: &str) -> Option<u64> {
+/// `None` when it is none.
+#[must_use]
+pub fn whole_number(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let power = match text[digits.len()..].to_ascii_lowercase().as_str() {

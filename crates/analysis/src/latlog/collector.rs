@@ -1,5 +1,6 @@
 //! Takes lines, within its memory.
 
+use fathom_model::histogram::middle_of;
 use fathom_model::{Direction, Histogram, LogEntry};
 
 use super::moments::LatencyMoments;
@@ -44,6 +45,8 @@ pub struct LogCollector {
     pub(super) last_ms: u64,
     /// Lines whose priority is one too many.
     pub(super) beyond: u64,
+    /// Of a histogram log: how far its bins reach from their middle.
+    pub(super) bin_error_percent: Option<f64>,
 }
 
 impl LogCollector {
@@ -57,30 +60,55 @@ impl LogCollector {
             over_time: settings.interval_ms.map(OverTime::new),
             last_ms: 0,
             beyond: 0,
+            bin_error_percent: None,
+        }
+    }
+
+    /// One without lines, of a histogram log whose bins reach so far from their
+    /// middle, in percent of it.
+    #[must_use]
+    pub fn of_counts(settings: CollectSettings, bin_error_percent: f64) -> Self {
+        let settings = CollectSettings {
+            memory: 0,
+            ..settings
+        };
+        Self {
+            bin_error_percent: Some(bin_error_percent),
+            ..Self::new(settings)
+        }
+    }
+
+    /// Adds a line of a histogram log: the I/Os from one time to another.
+    pub fn add_counts(&mut self, (from_ms, to_ms): (u64, u64), dir: Direction, of: &Histogram) {
+        self.last_ms = self.last_ms.max(to_ms);
+        // fio writes a line for each direction, also for one without I/Os.
+        let place = place(dir).filter(|_| !of.is_empty());
+        let Some(slot) = place.and_then(|dir| self.slot(dir << 16)) else {
+            return;
+        };
+        let cell = &mut self.cells[slot];
+        let counts = cell.counts.get_or_insert_default();
+        for (bucket, count) in of.buckets() {
+            let middle = middle_of(bucket);
+            cell.moments.add_many(middle, count);
+            counts.add_many(middle, count);
+            if let Some(over_time) = &mut self.over_time {
+                over_time.add_many(slot, from_ms, middle, count);
+            }
         }
     }
 
     /// Adds a line. A direction that no log has counts as beyond what is possible.
     #[inline]
     pub fn add(&mut self, entry: &LogEntry) {
-        let dir = match entry.dir {
-            Direction::Read => 0,
-            Direction::Write => 1,
-            Direction::Trim => 2,
-            Direction::Sync | Direction::Mixed => {
-                self.beyond += 1;
-                return;
-            }
+        let Some(dir) = place(entry.dir) else {
+            self.beyond += 1;
+            return;
         };
-        let key = dir << 16 | usize::from(entry.prio);
-        let mut slot = self.slots[key];
-        if slot == 0 {
-            let Some(new) = self.open(key) else {
-                return;
-            };
-            slot = new;
-        }
-        let cell = &mut self.cells[usize::from(slot) - 1];
+        let Some(slot) = self.slot(dir << 16 | usize::from(entry.prio)) else {
+            return;
+        };
+        let cell = &mut self.cells[slot];
         let max_ns = entry.max.unwrap_or(entry.value);
         cell.moments.add(entry.value, max_ns, entry.bs);
         self.last_ms = self.last_ms.max(entry.time_ms);
@@ -96,9 +124,17 @@ impl LogCollector {
             (None, None) => cell.counts.insert(BucketCounts::default()).add(entry.value),
         }
         if let Some(over_time) = &mut self.over_time {
-            let slot = usize::from(slot) - 1;
             over_time.add(slot, entry.time_ms, entry.value, max_ns, entry.bs);
         }
+    }
+
+    #[inline]
+    fn slot(&mut self, key: usize) -> Option<usize> {
+        let slot = match self.slots[key] {
+            0 => self.open(key)?,
+            slot => slot,
+        };
+        Some(usize::from(slot) - 1)
     }
 
     #[cold]
@@ -129,8 +165,9 @@ impl LogCollector {
         }
     }
 
-    /// After the last line: sorts.
+    /// After the last line: sorts. Nothing can be added any more.
     pub fn end(&mut self) {
+        self.slots = Box::default();
         for cell in &mut self.cells {
             cell.exact.sort();
         }
@@ -139,9 +176,32 @@ impl LogCollector {
         }
     }
 
+    /// What is left of the memory for exact latencies.
+    #[must_use]
+    pub fn memory_left(&self) -> usize {
+        self.left.unwrap_or(0)
+    }
+
+    /// Whether its lines are means over windows (`log_avg_msec`): none has a size.
+    #[must_use]
+    pub fn is_averaged(&self) -> bool {
+        self.bin_error_percent.is_none() && self.cells.iter().all(|cell| cell.moments.bytes == 0)
+    }
+
+    /// The latest time stamp in ms.
+    #[must_use]
+    pub fn last_ms(&self) -> u64 {
+        self.last_ms
+    }
+
     pub(super) fn is_exact(&self) -> bool {
         self.left.is_some()
     }
+}
+
+/// The place of a direction that logs have.
+fn place(dir: Direction) -> Option<usize> {
+    DIRECTIONS.iter().position(|&of_logs| of_logs == dir)
 }
 
 impl DirectionPriority {

@@ -1,13 +1,15 @@
-//! Statistics of a latency log: of all I/Os, by direction, by priority, over time.
+//! Statistics of latency logs: of all I/Os, by direction, priority, job and host in
+//! any combination, over time.
 //!
 //! A [`LogCollector`] takes the lines of one part of a log, in whatever memory it
 //! is allowed; [`Statistics`] are made of all parts. Count, sum and sum of
 //! squares are whole numbers, so that figures do not depend on how a log was cut
-//! into parts. Percentiles follow one rule: of n latencies in ascending order
+//! into parts. Several logs may be one population. Percentiles follow one rule: of n latencies in ascending order
 //! the element int(n·p), counted from 1 (the smallest where that is 0).
 
 mod bins;
 mod collector;
+mod groups;
 mod moments;
 mod over_time;
 mod statistics;
@@ -18,8 +20,9 @@ mod values;
 
 pub use bins::{PriorityBins, PrioritySpread};
 pub use collector::{CollectSettings, LogCollector};
+pub use groups::{Breakdown, LatencyFigures, LatencyGroup, LatencyKey};
 pub use moments::LatencyMoments;
-pub use statistics::{LatencyFigures, LatencyGroup, LogInterval, Statistics, TooMany};
+pub use statistics::{CollectedLog, LogInterval, Statistics, StatisticsWanted, TooMany};
 pub use timeline::{DirectionTrack, Timeline, TimelineSlice};
 
 /// The percentiles, as fractions: 1, 5, 10 … 90, 95, 99, 99.5, 99.9, 99.95, 99.99 %.

@@ -47,6 +47,19 @@ impl LatencyMoments {
         self.bytes += u128::from(bytes);
     }
 
+    /// Adds I/Os that took about as long, whose bytes are not known.
+    pub fn add_many(&mut self, value_ns: u64, count: u64) {
+        self.n += count;
+        let value = u128::from(value_ns);
+        self.sum += value * u128::from(count);
+        let (squares, overflow) = (value * value).overflowing_mul(u128::from(count));
+        let (sum, beyond) = self.squares.overflowing_add(squares);
+        self.squares = sum;
+        self.overflow |= overflow || beyond;
+        self.min_ns = self.min_ns.min(value_ns);
+        self.max_ns = self.max_ns.max(value_ns);
+    }
+
     /// Adds all that `other` has.
     pub fn merge(&mut self, other: &Self) {
         self.n += other.n;

@@ -49,8 +49,24 @@ impl OverTime {
     }
 
     pub(super) fn add(&mut self, slot: usize, time_ms: u64, value_ns: u64, max_ns: u64, bs: u64) {
+        if let Some((moments, counts)) = self.open(slot, time_ms) {
+            moments.add(value_ns, max_ns, bs);
+            counts.add(value_ns);
+        }
+    }
+
+    /// Adds the counts of a histogram log's line.
+    pub(super) fn add_many(&mut self, slot: usize, time_ms: u64, value_ns: u64, count: u64) {
+        if let Some((moments, counts)) = self.open(slot, time_ms) {
+            moments.add_many(value_ns, count);
+            counts.add_many(value_ns, count);
+        }
+    }
+
+    #[inline]
+    fn open(&mut self, slot: usize, time_ms: u64) -> Option<&mut (LatencyMoments, BucketCounts)> {
         if self.is_full() {
-            return;
+            return None;
         }
         let interval = time_ms / self.interval_ms;
         if interval != self.running {
@@ -60,9 +76,7 @@ impl OverTime {
         if slot >= self.open.len() {
             self.open.resize_with(slot + 1, Default::default);
         }
-        let (moments, counts) = &mut self.open[slot];
-        moments.add(value_ns, max_ns, bs);
-        counts.add(value_ns);
+        Some(&mut self.open[slot])
     }
 
     /// Whether there are more intervals than a log may have.

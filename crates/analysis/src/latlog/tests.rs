@@ -1,4 +1,4 @@
-use fathom_model::{Direction, LogEntry};
+use fathom_model::{Direction, Histogram, LogEntry};
 use proptest::prelude::*;
 
 use super::*;
@@ -138,6 +138,142 @@ proptest! {
         let over_time: u64 = s.intervals.iter().map(|interval| interval.all.n).sum();
         prop_assert_eq!(over_time, entries.len() as u64);
     }
+}
+
+/// Twelve jobs on two hosts, each slower than the one before.
+fn jobs() -> Vec<Vec<LogEntry>> {
+    let prio = |n: u64| if n.is_multiple_of(3) { 0x2000 } else { 0 };
+    let dir = |n: u64| match n % 2 {
+        0 => Direction::Read,
+        _ => Direction::Write,
+    };
+    let line = |job: u64| move |n: u64| entry(n * 3, 100 * n * (job + 1), dir(n), 512, prio(n));
+    (0..12)
+        .map(|job| (1..200).map(line(job)).collect())
+        .collect()
+}
+
+fn host(job: usize) -> Option<String> {
+    (job > 5).then(|| "n1".to_owned())
+}
+
+fn together(jobs: &[Vec<LogEntry>], memory: usize) -> Statistics {
+    let settings = CollectSettings {
+        memory,
+        interval_ms: Some(100),
+    };
+    let log = |(job, entries): (usize, &Vec<LogEntry>)| {
+        let mut lines = LogCollector::new(settings);
+        entries.iter().for_each(|entry| lines.add(entry));
+        lines.end();
+        CollectedLog {
+            host: host(job),
+            job: format!("job {}", job + 1),
+            parts: vec![lines],
+        }
+    };
+    let by_job = Breakdown {
+        job: true,
+        ..Breakdown::ALL
+    };
+    let by_three = Breakdown {
+        host: true,
+        priority: true,
+        ..Breakdown::DIRECTION
+    };
+    let wanted = StatisticsWanted {
+        by: &[by_job, by_three],
+        curves: true,
+    };
+    let logs = jobs.iter().enumerate().map(log).collect();
+    Statistics::of_logs(logs, wanted).unwrap().unwrap()
+}
+
+#[test]
+fn several_logs_are_one_population() {
+    let jobs = jobs();
+    for memory in [1 << 20, 0] {
+        let s = together(&jobs, memory);
+        let all: Vec<&LogEntry> = jobs.iter().flatten().collect();
+        assert_close(&s.all, plain(&all, 597), memory > 0);
+        // 2 before 10, and each with the rate of its own.
+        let job = |place: usize| s.combined[place].0.job.as_deref();
+        assert_eq!((job(1), job(9)), (Some("job 2"), Some("job 10")));
+        let jobs = &s.combined[..12];
+        let rates = jobs.iter().filter_map(|(_, g)| g.figures.as_ref()?.iops);
+        let sum: f64 = rates.sum();
+        assert!((sum - s.all.figures.as_ref().unwrap().iops.unwrap()).abs() < 1e-6);
+        let slices = s.intervals.iter().flat_map(|i| &i.combined[..12]);
+        let over_time: u64 = slices.map(|(_, group)| group.n).sum();
+        assert_eq!(over_time, s.all.n);
+    }
+}
+
+#[test]
+fn groups_are_those_of_any_combination_with_their_curves() {
+    let jobs = jobs();
+    for memory in [1 << 20, 0] {
+        let s = together(&jobs, memory);
+        assert_eq!(s.combined.len(), 12 + 2 * 2 * 2);
+        for (key, group) in &s.combined[12..] {
+            let mut of: Vec<&LogEntry> = Vec::new();
+            for (job, entries) in jobs.iter().enumerate() {
+                let here = key.host == Some(host(job).unwrap_or_default());
+                let is_of = |entry: &&LogEntry| {
+                    here && key.dir == Some(entry.dir) && key.prio == Some(entry.prio)
+                };
+                of.extend(entries.iter().filter(is_of));
+            }
+            assert_close(group, plain(&of, 597), memory > 0);
+            let at_most = |ns: u64| of.iter().filter(|entry| entry.value <= ns).count() as u64;
+            let curve = &group.curve;
+            assert!(curve.iter().all(|&(ns, n)| n == at_most(ns)), "{curve:?}");
+            let max = group.figures.as_ref().unwrap().max_ns;
+            assert_eq!(curve.last(), Some(&(max, group.n)));
+        }
+    }
+}
+
+#[test]
+fn counts_have_iops_and_no_bandwidth() {
+    let mut counts = Histogram::new();
+    counts.add(1000, 30);
+    counts.add(5000, 10);
+    let settings = CollectSettings {
+        interval_ms: Some(500),
+        ..EXACT
+    };
+    let mut lines = LogCollector::of_counts(settings, 3.1);
+    for end in [500, 1000] {
+        lines.add_counts((end - 500, end), Direction::Write, &counts);
+        lines.add_counts((end - 500, end), Direction::Read, &Histogram::new());
+    }
+    lines.end();
+    let s = Statistics::of(vec![lines]).unwrap().unwrap();
+    assert_eq!(
+        (s.exact, s.averaged, s.bin_error_percent),
+        (false, false, Some(3.1))
+    );
+    assert_eq!(
+        (s.runtime_ms, s.directions.len(), s.intervals.len()),
+        (1000, 1, 2)
+    );
+    let figures = s.all.figures.unwrap();
+    assert_eq!(
+        (s.all.n, figures.iops, figures.bw_bytes),
+        (80, Some(80.0), None)
+    );
+    let (low, high) = (figures.min_ns as f64, figures.max_ns as f64);
+    assert!((low / 1000.0 - 1.0).abs() < 0.01 && (high / 5000.0 - 1.0).abs() < 0.01);
+    assert!(
+        (figures.avg_ns / 2000.0 - 1.0).abs() < 0.01,
+        "{}",
+        figures.avg_ns
+    );
+    assert_eq!(
+        s.intervals[1].all.figures.as_ref().unwrap().iops,
+        Some(80.0)
+    );
 }
 
 #[test]

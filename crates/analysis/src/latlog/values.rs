@@ -87,6 +87,10 @@ impl BucketCounts {
         self.buckets[bucket_of(value_ns)] += 1;
     }
 
+    pub(super) fn add_many(&mut self, value_ns: u64, count: u64) {
+        self.buckets[bucket_of(value_ns)] += count;
+    }
+
     /// The counts between two values, which are set back to none.
     pub(super) fn take(&mut self, min_ns: u64, max_ns: u64) -> Histogram {
         let mut histogram = Histogram::new();

@@ -3,7 +3,7 @@
 //! looked for a steady state), six figures taken from it (`X.ini.res`), and the
 //! exit code of fio in `X.ini.OK` or `X.ini.BAD`.
 
-mod names;
+pub(crate) mod names;
 mod res;
 
 use std::collections::BTreeMap;

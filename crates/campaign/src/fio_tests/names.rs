@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 /// fio's names of `rw` that can end a file's name.
-const PATTERNS: [&str; 9] = [
+pub(crate) const PATTERNS: [&str; 9] = [
     "read",
     "write",
     "randread",
@@ -30,7 +30,7 @@ const ONE_AT_A_TIME: (&str, [&str; 3]) = (
 
 /// The options that the name of a test tells, by fio's names. What is in the
 /// file's own name counts more than what is in its folders'.
-pub(super) fn settings(id: &str) -> BTreeMap<String, String> {
+pub(crate) fn settings(id: &str) -> BTreeMap<String, String> {
     let mut known = BTreeMap::new();
     let mut set = |option: &str, value: &str| known.insert(option.to_owned(), value.to_owned());
     for part in id.split('/') {

@@ -4,7 +4,10 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::log::{CLOCK_FROM_MS, LogColumns, Options, SINCE_1970_MS, TimeOrigin};
+use anyhow::Context as _;
+use fathom_engine::fio::log::{
+    CLOCK_FROM_MS, Histograms, LogColumns, LogName, Options, SINCE_1970_MS, TimeOrigin,
+};
 use fathom_engine::fio::version::Version;
 use fathom_model::PrioColumn;
 
@@ -130,4 +133,71 @@ fn version_in(document: &Path) -> Option<Version> {
     let head = String::from_utf8_lossy(&head);
     let (_, behind) = head.split_once("\"fio version\"")?;
     Version::parse(behind.split('"').nth(1)?)
+}
+
+/// What a job is called: `job 1`, `before job 1 on node2`.
+pub fn job_of(name: &LogName, with_prefix: bool) -> String {
+    let prefix = with_prefix.then(|| name.prefix.clone());
+    let number = name.job.map(|number| format!("job {number}"));
+    let host = name.host.as_ref().map(|host| format!("on {host}"));
+    let words: Vec<String> = [prefix, number, host].into_iter().flatten().collect();
+    match words.is_empty() {
+        true => "all jobs".to_owned(),
+        false => words.join(" "),
+    }
+}
+
+/// The logs in a folder that are wanted, without packed copies of others.
+pub fn in_folder(folder: &Path, wanted: impl Fn(&LogName) -> bool) -> anyhow::Result<Vec<PathBuf>> {
+    let failed = || format!("cannot read {}", folder.display());
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).with_context(failed)? {
+        let entry = entry.with_context(failed)?;
+        let name = entry.file_name();
+        let path = match folder == Path::new(".") {
+            true => PathBuf::from(&name),
+            false => folder.join(&name),
+        };
+        if LogName::of(Path::new(&name)).is_some_and(|name| wanted(&name)) && path.is_file() {
+            paths.push(path);
+        }
+    }
+    let found = paths.clone();
+    paths.retain(|path| !is_packed_copy(path, &found));
+    Ok(paths)
+}
+
+/// The logs that have a prefix: what fio's options were given, or that with the kind
+/// behind it (`out`, `out_clat`).
+pub fn of_prefix(asked: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let folder = match asked.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if !folder.is_dir() {
+        return Ok(Vec::new());
+    }
+    let prefix = asked.file_name().unwrap_or_default().to_string_lossy();
+    let found = in_folder(folder, |name| name.prefix == prefix)?;
+    let with_kind = LogName::of(Path::new(&format!("{prefix}.log")));
+    let (true, Some(with_kind)) = (found.is_empty(), with_kind) else {
+        return Ok(found);
+    };
+    let is_meant = |name: &LogName| name.prefix == with_kind.prefix && name.kind == with_kind.kind;
+    in_folder(folder, is_meant)
+}
+
+/// What a reader has to know of I/Os that took longer than the bins reach.
+pub fn beyond(log: &Histograms) -> Option<String> {
+    let (count, low_ns) = log.beyond()?;
+    let low = fathom_model::units::latency(low_ns as f64);
+    Some(format!(
+        "{count} I/Os took {low} or longer; the log does not say how long"
+    ))
+}
+
+/// Whether a log lies beside itself, packed: `gzip -k` leaves both.
+fn is_packed_copy(path: &Path, among: &[PathBuf]) -> bool {
+    let is_packed = path.extension().is_some_and(|ending| ending == "gz");
+    is_packed && among.contains(&path.with_extension(""))
 }

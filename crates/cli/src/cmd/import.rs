@@ -1,13 +1,15 @@
 //! `fathom import`: fio's outputs of any age become a record.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use fathom_campaign::imported::{self, ImportedLoad};
 use fathom_engine::fio::import::{self, FioOutput, ImportError};
 use fathom_engine::regular;
-use fathom_model::{Event, Exit, Outcome, Results, RunStatus, units};
+use fathom_model::{Event, Exit, Outcome, Point, Results, RunStatus, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
 
@@ -28,6 +30,10 @@ const MOST_FILES: usize = 10_000;
 /// Reads json and json+ (fio 2.x to 3.x, client mode too, also with other text
 /// around it), terse v2 to v5, and the normal text output. Of a folder, every
 /// file in it and below that fio wrote. Every file becomes a step of one run.
+///
+/// What varies among them (depth, jobs, block size, mix, host and any other option)
+/// makes points and series, which `fathom graph` and `fathom report` draw as curves:
+/// from the options that the outputs tell, and from names only where they tell none.
 ///
 /// A folder of fio-tests (job files with .out, .res, .OK, .BAD beside them)
 /// becomes a campaign: every test a point, with depth, jobs, block size and
@@ -82,11 +88,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
         None => {
             let sources = read_all(&args.paths, &mut unread)?;
-            let recorded = write_record(global, &name, &sources);
+            let told = Told::of(&sources);
+            let recorded = write_record(global, &name, &sources, &told);
             let dir = recorded.map_err(|error| ExitError::new(Exit::Record, error))?;
             show::present(global, &dir, false)?;
             if !global.quiet {
                 summary(&sources).iter().for_each(out::note);
+                told.series().iter().for_each(out::note);
             }
             dir
         }
@@ -371,7 +379,83 @@ fn parse(path: PathBuf, step: String, bytes: Vec<u8>) -> Result<Source, ImportEr
 struct ImportedReport<'r> {
     name: String,
     states: Vec<&'r Results>,
-    last: &'r Results,
+    last: Cow<'r, Results>,
+}
+
+/// All reports of an import, by their source, and the points that they are of.
+struct Told<'r> {
+    reports: Vec<Vec<ImportedReport<'r>>>,
+    points: Vec<Option<Point>>,
+}
+
+impl<'r> Told<'r> {
+    fn of(sources: &'r [Source]) -> Self {
+        let reports: Vec<Vec<ImportedReport>> = sources.iter().map(loads).collect();
+        let text = |source: &'r Source| {
+            let is_normal = source.format == FioOutput::Normal;
+            is_normal.then(|| String::from_utf8_lossy(&source.bytes))
+        };
+        let texts: Vec<Option<Cow<str>>> = sources.iter().map(text).collect();
+        let mut all = Vec::new();
+        for (reports, text) in reports.iter().zip(&texts) {
+            all.extend(reports.iter().map(|report| ImportedLoad {
+                name: &report.name,
+                results: &report.last,
+                text: text.as_deref(),
+            }));
+        }
+        let points = imported::points(&all);
+        Self { reports, points }
+    }
+
+    /// `24 points in 4 series: iodepth on the x axis`
+    fn series(&self) -> Option<String> {
+        let points: Vec<&Point> = self.points.iter().flatten().collect();
+        let mut series: Vec<&str> = points.iter().map(|point| point.series.as_str()).collect();
+        series.sort_unstable();
+        series.dedup();
+        let mut axes: Vec<&str> = points.iter().map(|point| point.x.as_str()).collect();
+        axes.sort_unstable();
+        axes.dedup();
+        let others = match self.points.len() - points.len() {
+            0 => String::new(),
+            others => format!("; {} say nothing of their load", counted(others, "report")),
+        };
+        (!points.is_empty()).then(|| {
+            format!(
+                "{} in {} series over {}{others}: `fathom graph` draws them",
+                counted(points.len(), "point"),
+                series.len(),
+                axes.join(", ")
+            )
+        })
+    }
+}
+
+/// The reports of a source; jobs of different loads, one after the other, are reports
+/// of their own.
+fn loads(source: &Source) -> Vec<ImportedReport<'_>> {
+    let mut all = Vec::new();
+    for report in reports(source) {
+        if !imported::one_after_the_other(&report.last) {
+            all.push(report);
+            continue;
+        }
+        for job in &report.last.jobs {
+            let alone = Results {
+                jobs: vec![job.clone()],
+                // What the disks did is known of all jobs together.
+                disks: Vec::new(),
+                ..report.last.clone().into_owned()
+            };
+            all.push(ImportedReport {
+                name: format!("{}/{}", report.name, job.name),
+                states: Vec::new(),
+                last: Cow::Owned(alone),
+            });
+        }
+    }
+    all
 }
 
 /// The runs that a file tells of.
@@ -379,14 +463,16 @@ fn reports(source: &Source) -> Vec<ImportedReport<'_>> {
     let mut all: Vec<ImportedReport> = Vec::new();
     for results in &source.results {
         match all.last_mut() {
-            Some(report) if import::is_later_state(report.last, results) => {
-                report.states.push(report.last);
-                report.last = results;
+            Some(report) if import::is_later_state(&report.last, results) => {
+                if let Cow::Borrowed(last) = report.last {
+                    report.states.push(last);
+                }
+                report.last = Cow::Borrowed(results);
             }
             _ => all.push(ImportedReport {
                 name: source.step.clone(),
                 states: Vec::new(),
-                last: results,
+                last: Cow::Borrowed(results),
             }),
         }
     }
@@ -397,43 +483,33 @@ fn reports(source: &Source) -> Vec<ImportedReport<'_>> {
     all
 }
 
-fn write_record(global: &Global, name: &str, sources: &[Source]) -> Result<PathBuf, RecordError> {
+fn write_record(
+    global: &Global,
+    name: &str,
+    sources: &[Source],
+    told: &Told,
+) -> Result<PathBuf, RecordError> {
     let mut header = Header::new(name, "import");
     header.facts.insert("files".to_owned(), facts(sources));
     let mut writer = Writer::create(&global.runs, &header)?;
     let mut status = RunStatus::Complete;
-    let reports: Vec<(&Source, Vec<ImportedReport>)> = sources
-        .iter()
-        .map(|source| (source, reports(source)))
-        .collect();
-    let of = reports
-        .iter()
-        .map(|(_, reports)| reports.len())
-        .sum::<usize>() as u32;
+    let of = told.points.len() as u32;
     let mut step = 0;
-    for (nth, (source, reports)) in reports.into_iter().enumerate() {
+    for (nth, (source, reports)) in sources.iter().zip(&told.reports).enumerate() {
         keep_raw(&writer, nth, source)?;
         for report in reports {
+            let point = told.points[step as usize].clone().map(Box::new);
             step += 1;
-            let name = report.name;
+            let name = report.name.clone();
             writer.append(&Event::Step {
                 step,
                 of,
                 name,
-                point: None,
+                point,
             })?;
-            for state in report.states {
-                let results = Box::new(state.clone());
-                writer.append(&Event::Status { results })?;
+            if append_report(&mut writer, report)? == Outcome::Failed {
+                status = RunStatus::Failed;
             }
-            let mut outcome = Outcome::Complete;
-            for failure in import::failures(report.last) {
-                (status, outcome) = (RunStatus::Failed, Outcome::Failed);
-                writer.append(&Event::Failure(failure))?;
-            }
-            let results = Box::new(report.last.clone());
-            writer.append(&Event::Finished { results })?;
-            writer.append(&Event::StepEnded { outcome })?;
         }
         for warning in &source.warnings {
             if warning.contains("terminating on signal") && status == RunStatus::Complete {
@@ -448,6 +524,23 @@ fn write_record(global: &Global, name: &str, sources: &[Source]) -> Result<PathB
         }
     }
     writer.finish(status)
+}
+
+/// The states and figures of a step, and its end.
+fn append_report(writer: &mut Writer, report: &ImportedReport) -> Result<Outcome, RecordError> {
+    for &state in &report.states {
+        let results = Box::new(state.clone());
+        writer.append(&Event::Status { results })?;
+    }
+    let mut outcome = Outcome::Complete;
+    for failure in import::failures(&report.last) {
+        outcome = Outcome::Failed;
+        writer.append(&Event::Failure(failure))?;
+    }
+    let results = Box::new(report.last.clone().into_owned());
+    writer.append(&Event::Finished { results })?;
+    writer.append(&Event::StepEnded { outcome })?;
+    Ok(outcome)
 }
 
 /// Where the figures came from, for the record's header.

@@ -1,13 +1,12 @@
 //! Which logs are meant.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use fathom_engine::fio::log::LogName;
 use fathom_model::Exit;
 
+use crate::cmd::fiolog::{self, job_of};
 use crate::cmd::{ExitError, Global};
 
 /// Prefixes that the names of plots are made of; more would be too long.
@@ -28,19 +27,12 @@ pub(super) fn logs(global: &Global, asked: &[PathBuf]) -> anyhow::Result<Vec<Fou
     for one in asked {
         let before = paths.len();
         if one.is_dir() {
-            paths.extend(in_folder(one, |_| true)?);
+            paths.extend(fiolog::in_folder(one, |_| true)?);
         } else if one.exists() {
             paths.insert(one.clone());
             continue;
         } else {
-            let prefix = one.file_name().unwrap_or_default().to_string_lossy();
-            let folder = match one.parent() {
-                Some(parent) if !parent.as_os_str().is_empty() => parent,
-                _ => Path::new("."),
-            };
-            if folder.is_dir() {
-                paths.extend(in_folder(folder, |name| name.prefix == prefix)?);
-            }
+            paths.extend(fiolog::of_prefix(one)?);
         }
         if paths.len() == before {
             return Err(none(global, one));
@@ -62,7 +54,7 @@ pub(super) fn logs(global: &Global, asked: &[PathBuf]) -> anyhow::Result<Vec<Fou
     let prefixes: BTreeSet<&String> = found.iter().map(|found| &found.name.prefix).collect();
     let several = prefixes.len() > 1;
     for found in &mut found {
-        found.job = job(&found.name, several);
+        found.job = job_of(&found.name, several);
     }
     Ok(found)
 }
@@ -71,43 +63,6 @@ fn key(found: &FoundLog) -> impl Ord {
     let name = &found.name;
     let key = (name.prefix.clone(), name.host.clone(), name.job);
     (key, name.kind, found.path.clone())
-}
-
-/// What a job is called: `job 1`, `before job 1 on node2`.
-fn job(name: &LogName, with_prefix: bool) -> String {
-    let prefix = with_prefix.then(|| name.prefix.clone());
-    let number = name.job.map(|number| format!("job {number}"));
-    let host = name.host.as_ref().map(|host| format!("on {host}"));
-    let words: Vec<String> = [prefix, number, host].into_iter().flatten().collect();
-    match words.is_empty() {
-        true => "all jobs".to_owned(),
-        false => words.join(" "),
-    }
-}
-
-fn in_folder(folder: &Path, wanted: impl Fn(&LogName) -> bool) -> anyhow::Result<Vec<PathBuf>> {
-    let failed = || format!("cannot read {}", folder.display());
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).with_context(failed)? {
-        let entry = entry.with_context(failed)?;
-        let name = entry.file_name();
-        let path = match folder == Path::new(".") {
-            true => PathBuf::from(&name),
-            false => folder.join(&name),
-        };
-        if LogName::of(Path::new(&name)).is_some_and(|name| wanted(&name)) && path.is_file() {
-            paths.push(path);
-        }
-    }
-    let found = paths.clone();
-    paths.retain(|path| !is_packed_copy(path, &found));
-    Ok(paths)
-}
-
-/// Whether a log lies beside itself, packed: `gzip -k` leaves both.
-fn is_packed_copy(path: &Path, among: &[PathBuf]) -> bool {
-    let is_packed = path.extension().is_some_and(|ending| ending == "gz");
-    is_packed && among.contains(&path.with_extension(""))
 }
 
 /// Why there is nothing, and what draws it if it is something else.
@@ -156,9 +111,9 @@ mod tests {
     #[test]
     fn jobs_and_plots_have_short_names() {
         let of = |path: &str| LogName::of(Path::new(path)).unwrap();
-        assert_eq!(job(&of("a_lat.2.log"), false), "job 2");
-        assert_eq!(job(&of("a_lat.2.log.n1"), true), "a job 2 on n1");
-        assert_eq!(job(&of("a_lat.log"), false), "all jobs");
+        assert_eq!(job_of(&of("a_lat.2.log"), false), "job 2");
+        assert_eq!(job_of(&of("a_lat.2.log.n1"), true), "a job 2 on n1");
+        assert_eq!(job_of(&of("a_lat.log"), false), "all jobs");
         let found = |prefix: &str| FoundLog {
             path: PathBuf::new(),
             name: of(&format!("{prefix}_lat.1.log")),

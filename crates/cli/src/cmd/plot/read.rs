@@ -6,12 +6,12 @@ use std::thread;
 
 use fathom_analysis::latlog::Timeline;
 use fathom_device::threads;
-use fathom_engine::fio::log::{self, Collect, HistogramLine, Histograms, Log, LogError, Options};
+use fathom_engine::fio::log::{self, BinLayout, Collect, Histograms, Log, LogError, Options};
 use fathom_model::{LogEntry, LogKind};
 use fathom_report::graphs::logs::JobLog;
 
 use super::find::FoundLog;
-use crate::cmd::fiolog::LogReading;
+use crate::cmd::fiolog::{self, LogReading};
 
 /// What came of the logs.
 #[derive(Default)]
@@ -149,39 +149,19 @@ fn told(log: &Log<PlotLines>) -> Option<String> {
 }
 
 fn histograms(log: Histograms, reading: LogReading) -> LogTimeline {
-    let mut timeline = Timeline::of_intervals(interval_ms(&log.intervals));
+    let mut timeline = Timeline::of_intervals(log.interval_ms());
     for interval in &log.intervals {
         timeline.add_counts(interval.time_ms, interval.dir, &interval.counts);
     }
     timeline.end();
     let mut notes = lost(log.skipped, log.cut_bytes, log.cut_gzip);
     notes.extend(reading.times(log.origin_ms, log.first_ms));
-    if let Some(layout) = log.layout.filter(|_| log.saturated > 0) {
-        let (low, _) = layout.last_ns();
-        notes.push(format!(
-            "{} I/Os took {} or longer; the log does not say how long",
-            log.saturated,
-            fathom_model::units::latency(low as f64)
-        ));
-    }
+    notes.extend(fiolog::beyond(&log));
     LogTimeline {
         timeline,
         notes,
-        // A bin is 1/64 of an octave wide; each step of coarseness doubles that.
-        bin_error_percent: log
-            .layout
-            .map(|layout| 100.0 * f64::from(1u32 << layout.coarseness) / 128.0),
+        bin_error_percent: log.layout.map(BinLayout::error_percent),
     }
-}
-
-/// How often a histogram log has a line: the middle of the distances.
-fn interval_ms(intervals: &[HistogramLine]) -> u64 {
-    let mut times: Vec<u64> = intervals.iter().map(|interval| interval.time_ms).collect();
-    times.sort_unstable();
-    times.dedup();
-    let mut apart: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    apart.sort_unstable();
-    apart.get(apart.len() / 2).copied().unwrap_or(1)
 }
 
 fn lost(skipped: u64, cut_bytes: u64, cut_gzip: bool) -> Vec<String> {

@@ -58,6 +58,13 @@ impl BinLayout {
         (low * self.unit_ns, high * self.unit_ns + (self.unit_ns - 1))
     }
 
+    /// How far a bin reaches from its middle, in percent of that: one is 1/64 of an
+    /// octave wide, each step of coarseness doubles it.
+    #[must_use]
+    pub fn error_percent(self) -> f64 {
+        100.0 * f64::from(1u32 << self.coarseness) / 128.0
+    }
+
     /// The bounds of the last bin, in which is everything that is larger, too.
     #[must_use]
     pub fn last_ns(self) -> (u64, u64) {
@@ -170,6 +177,25 @@ fn read_lines(
 }
 
 impl Histograms {
+    /// How often it has a line (`log_hist_msec`): the middle of the distances, 1 ms
+    /// where there are none. fio is late by some ms, sometimes.
+    #[must_use]
+    pub fn interval_ms(&self) -> u64 {
+        let mut times: Vec<u64> = self.intervals.iter().map(|line| line.time_ms).collect();
+        times.sort_unstable();
+        times.dedup();
+        let mut apart: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        apart.sort_unstable();
+        apart.get(apart.len() / 2).copied().unwrap_or(1)
+    }
+
+    /// What its lines have counted of which the log does not say how long they took.
+    #[must_use]
+    pub fn beyond(&self) -> Option<(u64, u64)> {
+        let (low, _) = self.layout?.last_ns();
+        (self.saturated > 0).then_some((self.saturated, low))
+    }
+
     fn count_from(&mut self, origin: TimeOrigin) {
         let Some(first) = self.intervals.first() else {
             return;

@@ -4,24 +4,25 @@
 use std::fmt::Write as _;
 
 use fathom_analysis::latlog::{
-    HISTOGRAM_ERROR_PERCENT, LatencyFigures, LatencyGroup, LogInterval, PERCENTS, Statistics,
+    Breakdown, HISTOGRAM_ERROR_PERCENT, LatencyFigures, LatencyGroup, LatencyKey, LogInterval,
+    PERCENTS, Statistics,
 };
 use fathom_model::log::class_name;
 use fathom_model::{Direction, PrioColumn, text};
-use schemars::JsonSchema;
-use serde::Serialize;
+mod document;
+
+pub use self::document::{LatDocument, document};
 
 use crate::grid::{Grid, figures, words};
 use crate::style::{Style, Tone};
-
-/// Name and version of the document.
-pub const SCHEMA: &str = "fathom.lat/1";
 
 /// A log and its statistics.
 #[derive(Debug)]
 pub struct LatLog<'l> {
     /// As the user named it.
     pub file: String,
+    /// The logs whose I/Os these are, where they are several.
+    pub logs: Vec<String>,
     /// What its priorities are.
     pub prio: PrioColumn,
     /// Lines that are in the statistics.
@@ -34,35 +35,29 @@ pub struct LatLog<'l> {
     pub statistics: Option<&'l Statistics>,
 }
 
-/// Which I/Os figures are of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LatencyClass {
-    /// All.
-    All,
-    /// Each direction.
-    Direction,
-    /// Each priority.
-    Priority,
-}
-
 /// What a group is called.
 struct Named<'s> {
-    who: Who,
+    who: Who<'s>,
     group: &'s LatencyGroup,
 }
 
 #[derive(Clone, Copy)]
-enum Who {
+enum Who<'s> {
     All,
     Direction(Direction),
     Priority(PrioColumn, u16),
+    Combined(PrioColumn, &'s LatencyKey),
 }
 
-impl Who {
+impl Who<'_> {
     /// Class, level and hint; of a priority that is only real time or not, the class.
     fn parts(self) -> [String; 3] {
         let class = |name: &str| [name.to_owned(), String::new(), String::new()];
         match self {
+            Self::Combined(column, key) => match key.prio {
+                Some(prio) => Self::Priority(column, prio).parts(),
+                None => class("all"),
+            },
             // Without priorities, that is who they all are.
             Self::All | Self::Priority(PrioColumn::Absent, _) => class("all"),
             Self::Direction(dir) => class(dir.name()),
@@ -79,6 +74,12 @@ impl Who {
     fn title(self) -> String {
         let [class, level, hint] = self.parts();
         match self {
+            Self::Combined(..) => {
+                let words = self.each(|who| who.title()).join(", ");
+                let mut letters = words.chars();
+                let first = letters.next().into_iter().flat_map(char::to_uppercase);
+                first.chain(letters).collect()
+            }
             Self::All | Self::Priority(PrioColumn::Absent, _) => "All I/Os".to_owned(),
             Self::Direction(Direction::Read) => "Reads".to_owned(),
             Self::Direction(Direction::Write) => "Writes".to_owned(),
@@ -90,8 +91,31 @@ impl Who {
         }
     }
 
+    /// What is said of each thing that a combination sets apart.
+    fn each(self, says: impl Fn(Who<'_>) -> String) -> Vec<String> {
+        let Self::Combined(column, key) = self else {
+            return vec![says(self)];
+        };
+        let host = key.host.as_ref().map(|host| match host.as_str() {
+            "" => "no host".to_owned(),
+            host => format!("host {host}"),
+        });
+        // A job's name says where it is.
+        let host = host.filter(|_| key.job.is_none());
+        let dir = key.dir.map(|dir| says(Who::Direction(dir)).to_lowercase());
+        let prio = key.prio.filter(|_| column != PrioColumn::Absent);
+        let prio = prio.map(|prio| says(Who::Priority(column, prio)).replacen('P', "p", 1));
+        let words = [host, key.job.clone(), dir, prio].into_iter().flatten();
+        let words: Vec<String> = words.collect();
+        match words.is_empty() {
+            true => vec![says(Who::All)],
+            false => words,
+        }
+    }
+
     fn short(self) -> String {
         match self {
+            Self::Combined(..) => self.each(|who| who.short()).join(" "),
             Self::Priority(PrioColumn::Value, value) => format!("0x{value:04x}"),
             other => other.parts()[0].clone(),
         }
@@ -104,53 +128,78 @@ fn class_of(value: u16) -> String {
 
 impl LatLog<'_> {
     /// What text shows by default: nothing twice.
-    fn by_default(&self, statistics: &Statistics) -> Vec<LatencyClass> {
+    fn by_default(&self, statistics: &Statistics) -> Vec<Breakdown> {
         let several = statistics.priorities.len() > 1;
         let directions = statistics.directions.len() > 1;
         let priorities = several || (self.prio == PrioColumn::Value && !directions);
         let mut by = Vec::new();
         if several || directions || !priorities {
-            by.push(LatencyClass::All);
+            by.push(Breakdown::ALL);
         }
         if directions {
-            by.push(LatencyClass::Direction);
+            by.push(Breakdown::DIRECTION);
         }
         if priorities {
-            by.push(LatencyClass::Priority);
+            by.push(Breakdown::PRIORITY);
         }
         by
     }
 }
 
-fn named<'s>(
-    log: &LatLog,
-    by: &[LatencyClass],
+/// The groups there are of the whole, or of an interval.
+#[derive(Clone, Copy)]
+struct Groups<'s> {
     all: &'s LatencyGroup,
     directions: &'s [(Direction, LatencyGroup)],
     priorities: &'s [(u16, LatencyGroup)],
-) -> Vec<Named<'s>> {
-    let mut list = Vec::new();
-    if by.contains(&LatencyClass::All) {
-        list.push((Who::All, all));
-    }
-    if by.contains(&LatencyClass::Direction) {
-        list.extend(directions.iter().map(|(dir, g)| (Who::Direction(*dir), g)));
-    }
-    if by.contains(&LatencyClass::Priority) {
-        let priority = |&(prio, ref g)| (Who::Priority(log.prio, prio), g);
-        list.extend(priorities.iter().map(priority));
-    }
-    list.into_iter()
-        .map(|(who, group)| Named { who, group })
-        .collect()
+    combined: &'s [(LatencyKey, LatencyGroup)],
 }
 
-fn of_whole<'s>(log: &LatLog, by: &[LatencyClass], s: &'s Statistics) -> Vec<Named<'s>> {
-    named(log, by, &s.all, &s.directions, &s.priorities)
+impl<'s> Groups<'s> {
+    fn of_whole(s: &'s Statistics) -> Self {
+        Self {
+            all: &s.all,
+            directions: &s.directions,
+            priorities: &s.priorities,
+            combined: &s.combined,
+        }
+    }
+
+    fn of_interval(i: &'s LogInterval) -> Self {
+        Self {
+            all: &i.all,
+            directions: &i.directions,
+            priorities: &i.priorities,
+            combined: &i.combined,
+        }
+    }
+
+    /// Those by which I/Os are to be set apart, and every combination.
+    fn named(self, prio: PrioColumn, by: &[Breakdown]) -> Vec<Named<'s>> {
+        let mut list = Vec::new();
+        let mut add = |who, group| list.push(Named { who, group });
+        if by.contains(&Breakdown::ALL) {
+            add(Who::All, self.all);
+        }
+        if by.contains(&Breakdown::DIRECTION) {
+            let each = self.directions.iter();
+            each.for_each(|(dir, group)| add(Who::Direction(*dir), group));
+        }
+        if by.contains(&Breakdown::PRIORITY) {
+            let each = self.priorities.iter();
+            each.for_each(|(value, group)| add(Who::Priority(prio, *value), group));
+        }
+        for (key, group) in self.combined.iter().filter(|(key, _)| is_combined(key)) {
+            add(Who::Combined(prio, key), group);
+        }
+        list
+    }
 }
 
-fn of_interval<'s>(log: &LatLog, by: &[LatencyClass], i: &'s LogInterval) -> Vec<Named<'s>> {
-    named(log, by, &i.all, &i.directions, &i.priorities)
+/// Whether it is more than one of the groups that there always are.
+fn is_combined(key: &LatencyKey) -> bool {
+    let always = [Breakdown::ALL, Breakdown::DIRECTION, Breakdown::PRIORITY];
+    !always.contains(&key.breakdown())
 }
 
 /// The share of the whole in percent, cut to two digits.
@@ -199,6 +248,13 @@ fn block(text: &mut String, style: Style, named: &Named, runtime_ms: u64, averag
             rate(bw / MIB),
             rate(bw / 1e6),
         );
+    } else if let Some(iops) = f.iops {
+        let _ = writeln!(
+            text,
+            "    IOPS={}, {} I/Os in {runtime_ms}msec",
+            rate(iops),
+            group.n
+        );
     } else {
         let what = if averaged { "windows" } else { "I/Os" };
         let _ = writeln!(text, "    {} {what} in {runtime_ms}msec", group.n);
@@ -229,7 +285,7 @@ fn block(text: &mut String, style: Style, named: &Named, runtime_ms: u64, averag
 
 /// The text of a log: a heading, a block for each group, and the course of time.
 #[must_use]
-pub fn text(log: &LatLog, by: &[LatencyClass], style: Style) -> String {
+pub fn text(log: &LatLog, by: &[Breakdown], style: Style) -> String {
     let mut text = style.paint(Tone::Strong, &log.file);
     let Some(statistics) = log.statistics else {
         let _ = writeln!(text, ": no I/O");
@@ -245,14 +301,21 @@ pub fn text(log: &LatLog, by: &[LatencyClass], style: Style) -> String {
     } else {
         "I/Os"
     };
-    let percentiles = match statistics.exact {
-        true => "percentiles exact".to_owned(),
-        false => format!("percentiles within {HISTOGRAM_ERROR_PERCENT} %"),
+    let percentiles = match error_percent(statistics) {
+        None => "percentiles exact".to_owned(),
+        Some(error) => format!("percentiles within {error:.2} %"),
+    };
+    let n = match statistics.bin_error_percent {
+        Some(_) => statistics.all.n,
+        None => log.lines,
+    };
+    let logs = match log.logs.len() {
+        0 => String::new(),
+        several => format!("{several} logs, "),
     };
     let _ = write!(
         text,
-        ": {} {what} ({}), {percentiles}",
-        log.lines,
+        ": {logs}{n} {what} ({}), {percentiles}",
         directions.join(", ")
     );
     // A block of its own would repeat that of all.
@@ -267,19 +330,25 @@ pub fn text(log: &LatLog, by: &[LatencyClass], style: Style) -> String {
     text += &notes(log, style);
     let default = log.by_default(statistics);
     let shown = if by.is_empty() { &default } else { by };
-    for named in of_whole(log, shown, statistics) {
+    for named in Groups::of_whole(statistics).named(log.prio, shown) {
         let (runtime_ms, averaged) = (statistics.runtime_ms, statistics.averaged);
         block(&mut text, style, &named, runtime_ms, averaged);
     }
     if !statistics.intervals.is_empty() {
-        let by = if by.is_empty() {
-            &[LatencyClass::All]
-        } else {
-            by
-        };
+        let by = if by.is_empty() { &[Breakdown::ALL] } else { by };
         text += &over_time(log, by, statistics).render(style);
     }
     text
+}
+
+/// How far a percentile may be off; `None` where it is exact.
+fn error_percent(statistics: &Statistics) -> Option<f64> {
+    let ours = (!statistics.exact).then_some(HISTOGRAM_ERROR_PERCENT);
+    // What a bin of the log holds stands in its middle, and that in one of ours.
+    statistics
+        .bin_error_percent
+        .map(|bin| bin.max(HISTOGRAM_ERROR_PERCENT))
+        .or(ours)
 }
 
 fn notes(log: &LatLog, style: Style) -> String {
@@ -289,7 +358,7 @@ fn notes(log: &LatLog, style: Style) -> String {
         .collect()
 }
 
-fn over_time(log: &LatLog, by: &[LatencyClass], statistics: &Statistics) -> Grid {
+fn over_time(log: &LatLog, by: &[Breakdown], statistics: &Statistics) -> Grid {
     let mut grid = Grid::new([
         figures("from s", 0),
         words("I/Os", 0),
@@ -305,7 +374,7 @@ fn over_time(log: &LatLog, by: &[LatencyClass], statistics: &Statistics) -> Grid
     let none = || "–".to_owned();
     let latency = fathom_model::units::latency;
     for interval in &statistics.intervals {
-        for Named { who, group } in of_interval(log, by, interval) {
+        for Named { who, group } in Groups::of_interval(interval).named(log.prio, by) {
             let f = group.figures.as_ref();
             let percentile = |percent: f64| {
                 let all = &f?.percentiles_ns;
@@ -340,22 +409,61 @@ pub struct Leading<'l> {
     pub label: Option<(&'l str, &'l str)>,
     /// Whether lines are of intervals, whose begin comes next.
     pub over_time: bool,
+    /// Whether there is a column for the host.
+    pub host: bool,
+    /// Whether there is one for the job.
+    pub job: bool,
+    /// Whether there is one for the direction, which else stands in that of the class.
+    pub direction: bool,
+}
+
+impl Leading<'_> {
+    /// Titles of the columns that say whose a line is.
+    fn titles(self) -> Vec<String> {
+        let title = |there: bool, title: &str| there.then(|| title.to_owned());
+        let label = self.label.map(|(title, _)| text::csv_field(title));
+        let columns = [
+            label,
+            title(self.over_time, "time (ms)"),
+            title(self.host, "host"),
+            title(self.job, "job"),
+            title(self.direction, "direction"),
+        ];
+        let class = ["class", "level", "hint"].map(str::to_owned);
+        columns.into_iter().flatten().chain(class).collect()
+    }
+
+    /// And what stands there.
+    fn fields(self, who: Who, start_ms: Option<u64>) -> Vec<String> {
+        let key = match who {
+            Who::Combined(_, key) => key.clone(),
+            _ => LatencyKey::default(),
+        };
+        let field = |there: bool, text: Option<&str>| {
+            there.then(|| text::csv_field(text.unwrap_or_default()))
+        };
+        let mut parts = who.parts();
+        let mut dir = key.dir;
+        if let (true, Who::Direction(one)) = (self.direction, who) {
+            dir = Some(one);
+            parts = Who::All.parts();
+        }
+        let columns = [
+            self.label.map(|(_, label)| text::csv_field(label)),
+            start_ms.map(|ms| ms.to_string()),
+            field(self.host, key.host.as_deref()),
+            field(self.job, key.job.as_deref()),
+            field(self.direction, dir.map(Direction::name)),
+        ];
+        columns.into_iter().flatten().chain(parts).collect()
+    }
 }
 
 /// The titles of the columns, with the end of the line.
 #[must_use]
 pub fn csv_head(leading: Leading) -> String {
-    let mut columns: Vec<String> = Vec::new();
-    columns.extend(leading.label.map(|(title, _)| text::csv_field(title)));
-    if leading.over_time {
-        columns.push("time (ms)".to_owned());
-    }
-    columns.extend(
-        [
-            "class", "level", "hint", "IOPS", "MB/s", "min (ms)", "max (ms)", "avg (ms)",
-        ]
-        .map(str::to_owned),
-    );
+    let mut columns = leading.titles();
+    columns.extend(["IOPS", "MB/s", "min (ms)", "max (ms)", "avg (ms)"].map(str::to_owned));
     columns.extend(PERCENTS.map(|percent| format!("{percent}% (ms)")));
     columns.join(",") + "\n"
 }
@@ -363,35 +471,32 @@ pub fn csv_head(leading: Leading) -> String {
 /// A line for each group, by priority where nothing else is asked for.
 /// Latencies are in ms with every digit down to the ns.
 #[must_use]
-pub fn csv(log: &LatLog, by: &[LatencyClass], leading: Leading) -> String {
+pub fn csv(log: &LatLog, by: &[Breakdown], leading: Leading) -> String {
     let Some(statistics) = log.statistics else {
         return String::new();
     };
     let by = if by.is_empty() {
-        &[LatencyClass::Priority]
+        &[Breakdown::PRIORITY]
     } else {
         by
     };
     let mut lines = String::new();
     if leading.over_time {
         for interval in &statistics.intervals {
-            for named in of_interval(log, by, interval) {
+            for named in Groups::of_interval(interval).named(log.prio, by) {
                 lines += &csv_line(&named, leading, Some(interval.start_ms));
             }
         }
         return lines;
     }
-    for named in of_whole(log, by, statistics) {
+    for named in Groups::of_whole(statistics).named(log.prio, by) {
         lines += &csv_line(&named, leading, None);
     }
     lines
 }
 
 fn csv_line(named: &Named, leading: Leading, start_ms: Option<u64>) -> String {
-    let mut fields: Vec<String> = Vec::new();
-    fields.extend(leading.label.map(|(_, label)| text::csv_field(label)));
-    fields.extend(start_ms.map(|ms| ms.to_string()));
-    fields.extend(named.who.parts());
+    let mut fields = leading.fields(named.who, start_ms);
     let f = named.group.figures.as_ref();
     let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.3}"));
     let ms = |ns: Option<u64>| ns.map_or_else(String::new, exact_ms);
@@ -407,180 +512,35 @@ fn csv_line(named: &Named, leading: Leading, start_ms: Option<u64>) -> String {
     fields.join(",") + "\n"
 }
 
+/// The titles of the columns of [`cdf`], with the end of the line.
+#[must_use]
+pub fn cdf_head(leading: Leading) -> String {
+    let mut columns = leading.titles();
+    columns.extend(["lat (ms)", "percent"].map(str::to_owned));
+    columns.join(",") + "\n"
+}
+
+/// The distribution of each group: a latency in ms, and the percent of its I/Os that
+/// took at most that. All I/Os where nothing else is asked for.
+#[must_use]
+pub fn cdf(log: &LatLog, by: &[Breakdown], leading: Leading) -> String {
+    let mut lines = String::new();
+    let Some(statistics) = log.statistics else {
+        return lines;
+    };
+    let by = if by.is_empty() { &[Breakdown::ALL] } else { by };
+    for Named { who, group } in Groups::of_whole(statistics).named(log.prio, by) {
+        let whose = leading.fields(who, None).join(",");
+        for &(ns, at_most) in &group.curve {
+            let percent = at_most as f64 * 100.0 / group.n.max(1) as f64;
+            let _ = writeln!(lines, "{whose},{},{percent:.6}", exact_ms(ns));
+        }
+    }
+    lines
+}
+
 /// Nanoseconds in ms, every digit that is there.
 fn exact_ms(ns: u64) -> String {
     let text = format!("{}.{:06}", ns / 1_000_000, ns % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// The document of several logs: `fathom.lat/1`.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct LatDocument<'l> {
-    /// [`SCHEMA`]
-    schema: &'static str,
-    files: Vec<LogDocument<'l>>,
-}
-
-/// A log; of one without any line there are no statistics.
-#[derive(Debug, Serialize, JsonSchema)]
-struct LogDocument<'l> {
-    file: &'l str,
-    lines: u64,
-    skipped_lines: u64,
-    notes: &'l [String],
-    /// `absent`, `real_time`, `value`
-    priority_column: &'static str,
-    #[serde(flatten)]
-    statistics: Option<LogStatistics<'l>>,
-}
-
-/// What a log says.
-#[derive(Debug, Serialize, JsonSchema)]
-struct LogStatistics<'l> {
-    runtime_ms: u64,
-    /// Whether a line stands for the I/Os of a time, not for one.
-    averaged: bool,
-    /// Whether percentiles are those of the single I/Os, not of a histogram.
-    exact: bool,
-    /// How far a percentile of a histogram may be off.
-    percentile_error_percent: Option<f64>,
-    #[serde(flatten)]
-    groups: GroupDocuments<'l>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    intervals: Vec<IntervalDocument<'l>>,
-}
-
-/// A piece of the log's time.
-#[derive(Debug, Serialize, JsonSchema)]
-struct IntervalDocument<'l> {
-    start_ms: u64,
-    end_ms: u64,
-    #[serde(flatten)]
-    groups: GroupDocuments<'l>,
-}
-
-/// All I/Os, and the same by direction and by priority.
-#[derive(Debug, Default, Serialize, JsonSchema)]
-struct GroupDocuments<'l> {
-    all: Option<GroupShare<'l>>,
-    directions: Vec<GroupShare<'l>>,
-    priorities: Vec<GroupShare<'l>>,
-}
-
-/// The figures of a group with their share of the whole.
-#[derive(Debug, Serialize, JsonSchema)]
-struct GroupShare<'l> {
-    n: u64,
-    share_percent: Option<f64>,
-    #[serde(flatten)]
-    figures: Option<&'l LatencyFigures>,
-    #[serde(flatten)]
-    who: GroupName,
-}
-
-/// Whose I/Os they are.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-enum GroupName {
-    Direction {
-        direction: Direction,
-    },
-    /// Where the log says only this.
-    RealTime {
-        real_time: bool,
-    },
-    Priority {
-        /// As ioprio_set(2) has it.
-        value: u16,
-        class: String,
-        level: u16,
-        hint: u16,
-    },
-    All {},
-}
-
-/// Makes the document.
-#[must_use]
-pub fn document<'l>(logs: &'l [LatLog<'l>]) -> LatDocument<'l> {
-    LatDocument {
-        schema: SCHEMA,
-        files: logs.iter().map(LogDocument::of).collect(),
-    }
-}
-
-/// Of a document everything is shown.
-const EVERY_CLASS: [LatencyClass; 3] = [
-    LatencyClass::All,
-    LatencyClass::Direction,
-    LatencyClass::Priority,
-];
-
-impl<'l> LogDocument<'l> {
-    fn of(log: &'l LatLog<'l>) -> Self {
-        Self {
-            file: &log.file,
-            lines: log.lines,
-            skipped_lines: log.skipped,
-            notes: &log.notes,
-            priority_column: match log.prio {
-                PrioColumn::Absent => "absent",
-                PrioColumn::RealTime => "real_time",
-                PrioColumn::Value => "value",
-            },
-            statistics: log.statistics.map(|of| LogStatistics::of(log, of)),
-        }
-    }
-}
-
-impl<'l> LogStatistics<'l> {
-    fn of(log: &LatLog, statistics: &'l Statistics) -> Self {
-        let interval = |interval: &'l LogInterval| IntervalDocument {
-            start_ms: interval.start_ms,
-            end_ms: interval.end_ms,
-            groups: GroupDocuments::of(of_interval(log, &EVERY_CLASS, interval)),
-        };
-        Self {
-            runtime_ms: statistics.runtime_ms,
-            averaged: statistics.averaged,
-            exact: statistics.exact,
-            percentile_error_percent: (!statistics.exact).then_some(HISTOGRAM_ERROR_PERCENT),
-            groups: GroupDocuments::of(of_whole(log, &EVERY_CLASS, statistics)),
-            intervals: statistics.intervals.iter().map(interval).collect(),
-        }
-    }
-}
-
-impl<'l> GroupDocuments<'l> {
-    fn of(list: Vec<Named<'l>>) -> Self {
-        let mut all = Self::default();
-        for Named { who, group } in list {
-            let share = group.n as f64 * 100.0 / group.of as f64;
-            let of = |who| GroupShare {
-                n: group.n,
-                share_percent: share.is_finite().then_some(share),
-                figures: group.figures.as_ref(),
-                who,
-            };
-            match who {
-                Who::All => all.all = Some(of(GroupName::All {})),
-                Who::Direction(direction) => {
-                    all.directions.push(of(GroupName::Direction { direction }));
-                }
-                Who::Priority(PrioColumn::Absent, _) => {}
-                Who::Priority(PrioColumn::RealTime, prio) => {
-                    let real_time = prio == 1;
-                    all.priorities.push(of(GroupName::RealTime { real_time }));
-                }
-                Who::Priority(PrioColumn::Value, value) => {
-                    all.priorities.push(of(GroupName::Priority {
-                        value,
-                        class: class_of(value),
-                        level: value & 7,
-                        hint: value >> 3 & 0x3ff,
-                    }));
-                }
-            }
-        }
-        all
-    }
 }
