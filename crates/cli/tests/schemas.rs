@@ -53,6 +53,8 @@ job run a.fio --engine native --json
 job run a.fio --engine sim --json
 show --json
 runs --json
+query VALUES(1) --json
+query --tables --json
 find a.fio --knee --to 4 --engine sim --json
 find a.fio --p99 1s --of read --over iodepth,rwmixread --to 2 --engine sim --json
 steady --json

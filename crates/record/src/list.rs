@@ -71,7 +71,9 @@ pub struct ListedRun {
 }
 
 impl ListedRun {
-    fn read(dir: &Path) -> Self {
+    /// Reads what a list shows of a record, or why it cannot be read.
+    #[must_use]
+    pub fn read(dir: &Path) -> Self {
         let summary = RunSummary::read(dir);
         let (started_ms, command) = match &summary {
             Ok(summary) => (summary.started_ms, Some(summary.command.clone())),
@@ -207,8 +209,11 @@ pub fn fitting(runs_dir: &Path, name: &str) -> Result<Vec<PathBuf>, RecordError>
     Ok(dirs)
 }
 
-/// The folders under `runs_dir` that have an event log.
-fn record_dirs(runs_dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
+/// The folders under `runs_dir` that have an event log, in no order.
+///
+/// # Errors
+/// When it cannot be read; one that does not exist holds no runs.
+pub fn record_dirs(runs_dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let failed = |e| RecordError::file(runs_dir, e);
     let entries = match fs::read_dir(runs_dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
