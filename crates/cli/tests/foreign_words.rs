@@ -183,21 +183,7 @@ fn foreign_words_are_shown_and_never_obeyed() {
         (false, &["show", "run", FOREIGN]),
         (true, &["baseline", "show", &log]),
     ];
-    for (seen, args) in commands {
-        for color in ["always", "never"] {
-            let output = fathom(dir, &[&["--color", color], *args].concat());
-            for stream in [&output.stdout, &output.stderr] {
-                let text = String::from_utf8(stream.clone()).unwrap();
-                assert_harmless(&format!("{args:?}"), &text);
-            }
-            let both = [output.stdout, output.stderr].concat();
-            let text = without_colours(&String::from_utf8(both).unwrap());
-            assert!(
-                !seen || text.contains("=x\u{fffd}]0;title"),
-                "{args:?}: {text}"
-            );
-        }
-    }
+    assert_shown(dir, commands);
     // Files that people open elsewhere.
     let files = files_below(dir, &["csv", "ssv", "graphs", "plots", "report.html"]);
     assert!(files.len() > 6, "{files:?}");
@@ -213,6 +199,57 @@ fn foreign_words_are_shown_and_never_obeyed() {
             assert!(!is_markup || !text.contains("<b>end"), "{name}");
         }
     }
+}
+
+/// Runs commands; of those that are marked the words themselves are to be seen.
+fn assert_shown(dir: &Path, commands: &[(bool, &[&str])]) {
+    for (seen, args) in commands {
+        for color in ["always", "never"] {
+            let output = fathom(dir, &[&["--color", color], *args].concat());
+            for stream in [&output.stdout, &output.stderr] {
+                let text = String::from_utf8(stream.clone()).unwrap();
+                assert_harmless(&format!("{args:?}"), &text);
+            }
+            let both = [output.stdout, output.stderr].concat();
+            let text = without_colours(&String::from_utf8(both).unwrap());
+            assert!(
+                !seen || text.contains("=x\u{fffd}]0;title"),
+                "{args:?}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn foreign_words_in_tables_are_shown_and_never_obeyed() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let run = run(&dir.join("runs"));
+    campaign(&dir.join("runs"), "iodepth");
+    let run = run.as_str();
+    assert_shown(
+        dir,
+        &[
+            (true, &["query", "SELECT * FROM jobs", run]),
+            (true, &["query", "SELECT * FROM jobs", "--format", "csv"]),
+            (false, &["query", "SELECT * FROM jobs", "--format", "md"]),
+            (false, &["query", FOREIGN]),
+            (false, &["query", "SELECT run AS '\u{1b}[31m' FROM runs"]),
+            (
+                true,
+                &["query", "SELECT * FROM samples", run, "--format", "csv"],
+            ),
+            (
+                true,
+                &["query", "SELECT * FROM environment", "--db", "x.db"],
+            ),
+            (true, &["export", "csv", "--all", run, "--out", "-"]),
+            (false, &["export", "csv", "--samples", run, "--out", "csv"]),
+        ],
+    );
+    let sheet = fs::read_to_string(dir.join("csv/samples.csv")).unwrap();
+    assert_harmless("samples.csv", &sheet);
+    assert!(sheet.contains(",'=x"), "a formula: {sheet}");
 }
 
 fn files_below(dir: &Path, names: &[&str]) -> Vec<PathBuf> {
@@ -240,6 +277,10 @@ fn documents_hold_foreign_words_whole_and_escaped() {
         &["show", &run, "--samples", "--json"],
         &["show", &run, "--samples=jsonl"],
         &["export", "json", &campaign, "--out", "-"],
+        &["export", "json", "--all", &run, "--out", "-"],
+        &["export", "jsonl", &run, "--out", "-"],
+        &["query", "SELECT * FROM jobs", "--json"],
+        &["query", "SELECT * FROM steps", "--format", "jsonl"],
     ] {
         let output = fathom(dir, args);
         let text = String::from_utf8(output.stdout).unwrap();

@@ -57,6 +57,8 @@ runs tag RUN a=b --note x --json
 runs archive RUN --out x.tar.zst --json
 runs x.tar.zst --json
 runs rm RUN --dry-run --json
+query VALUES(1) --json
+query --tables --json
 find a.fio --knee --to 4 --engine sim --json
 find a.fio --p99 1s --of read --over iodepth,rwmixread --to 2 --engine sim --json
 steady --json

@@ -217,8 +217,11 @@ pub fn fitting(runs_dir: &Path, name: &str) -> Result<Vec<PathBuf>, RecordError>
     Ok(dirs)
 }
 
-/// The folders under `runs_dir` that have an event log.
-fn record_dirs(runs_dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
+/// The folders under `runs_dir` that have an event log, in no order.
+///
+/// # Errors
+/// When it cannot be read; one that does not exist holds no runs.
+pub fn record_dirs(runs_dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let failed = |e| RecordError::file(runs_dir, e);
     let entries = match fs::read_dir(runs_dir) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -16,7 +16,7 @@ use crate::segment::regular;
 use crate::{Entries, Header, RecordError, now_ms, replace};
 
 /// Name of the file that holds what was said of a run afterwards.
-const REMARKS: &str = "remarks.json";
+pub(crate) const REMARKS: &str = "remarks.json";
 /// Its format.
 const REMARKS_FORMAT: &str = "fathom.remarks/1";
 /// More than anybody says of a run.
@@ -210,9 +210,9 @@ impl Entries {
 }
 
 impl Header {
-    /// The tags that the run was begun with.
+    /// The tags that the run was begun with; [`Entries::tags`] has what was said later, too.
     #[must_use]
-    fn tags(&self) -> BTreeMap<&str, &str> {
+    pub fn tags(&self) -> BTreeMap<&str, &str> {
         let tags = self.facts.get(FACT).and_then(Value::as_object);
         let each = tags.into_iter().flatten();
         each.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))

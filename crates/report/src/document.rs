@@ -50,11 +50,17 @@ pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
 
 /// As [`read`], of a record that has been opened.
 #[must_use]
-pub fn read_entries(mut entries: Entries) -> RunDocument {
+pub fn read_entries(entries: Entries) -> RunDocument {
+    read_seeing(entries, |_| {})
+}
+
+/// As [`read_entries`], with every part shown to `see`.
+pub(crate) fn read_seeing(mut entries: Entries, mut see: impl FnMut(&RecordPart)) -> RunDocument {
     let mut run = RunReader::of(&entries);
     run.certainties = StepCertainties::before(&entries);
     let mut windows = Windows::default();
     let mut doc = run.read(&mut entries, |run, part| {
+        see(part);
         match part {
             RecordPart::Entry(entry) => windows.take(entry),
             RecordPart::Sums(sums) => sums.interval().iter().for_each(|last| windows.take(last)),

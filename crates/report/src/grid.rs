@@ -1,6 +1,8 @@
 //! Aligned columns that give way to the width there is: they continue below, or a line says
 //! which of them are not shown.
 
+use std::borrow::Cow;
+
 use fathom_model::text;
 
 use crate::style::{Style, Tone, cut, width, wrap};
@@ -91,6 +93,7 @@ enum GridLine {
 #[derive(Debug, Clone)]
 pub struct Grid {
     columns: Vec<Column>,
+    titles: Vec<Cow<'static, str>>,
     lines: Vec<GridLine>,
     /// How many columns tell lines apart, where the others may continue below them.
     keys: usize,
@@ -112,11 +115,30 @@ impl Measure {
 impl Grid {
     /// An empty grid.
     pub fn new(columns: impl Into<Vec<Column>>) -> Self {
+        let columns = columns.into();
         Self {
-            columns: columns.into(),
+            titles: columns.iter().map(|it| Cow::Borrowed(it.title)).collect(),
+            columns,
             lines: Vec::new(),
             keys: 0,
         }
+    }
+
+    /// An empty grid whose columns somebody else has named: titles, and whether figures
+    /// stand below.
+    pub fn named<'t>(columns: impl IntoIterator<Item = (&'t str, bool)>) -> Self {
+        let mut grid = Self::new([]);
+        for (title, is_figures) in columns {
+            let column = if is_figures {
+                figures("", 0)
+            } else {
+                words("", 0)
+            };
+            grid.columns.push(column);
+            let title = text::line(title).into_owned();
+            grid.titles.push(Cow::Owned(title));
+        }
+        grid
     }
 
     /// A grid that loses nothing: columns without room stand below the others, behind the
@@ -171,7 +193,7 @@ impl Grid {
     fn not_shown(&self, left: &[usize], needed: usize, style: Style) -> String {
         let titles: Vec<&str> = left
             .iter()
-            .map(|&column| self.columns[column].title)
+            .map(|&column| self.titles[column].as_ref())
             .filter(|title| !title.is_empty())
             .collect();
         if titles.is_empty() {
@@ -232,7 +254,7 @@ impl Grid {
     }
 
     fn title(&self, column: usize) -> usize {
-        width(self.columns[column].title)
+        width(&self.titles[column])
     }
 
     fn measure(&self, column: usize) -> Measure {
@@ -249,9 +271,9 @@ impl Grid {
     fn lines_of(&self, shown: &[usize], measures: &[Measure], style: Style) -> String {
         let mut text = String::new();
         let titles: Vec<GridCell> = self
-            .columns
+            .titles
             .iter()
-            .map(|column| GridCell::new(Tone::Faint, column.title))
+            .map(|title| GridCell::new(Tone::Faint, title.as_ref()))
             .collect();
         if shown.iter().any(|&column| self.title(column) > 0) {
             text += &self.line_of(&titles, shown, measures, style, true);

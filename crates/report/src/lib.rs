@@ -13,6 +13,7 @@
 //! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
 //!   [`snia`] makes the pages of a test after SNIA's specification.
 //! - [`explain`] says what limited each step of a run, [`metrics`] what it does now.
+//! - [`query`] is every table that can be asked of runs, and its rows.
 //! - [`grid`] and [`style`] set text for every table there is.
 //!
 //! Knows `analysis`, `record` and `model`.
@@ -36,6 +37,7 @@ pub mod metrics;
 mod nodes;
 pub mod prio;
 pub mod purge;
+pub mod query;
 pub mod samples;
 pub mod shares;
 pub mod snia;

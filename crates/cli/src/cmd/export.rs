@@ -13,28 +13,36 @@ use fathom_report::graphs::safe_path;
 use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
 
-use super::{ExitError, Global, archived, show};
+use super::{ExitError, Global, archived, query, show};
 use crate::out;
+
+mod rows;
 
 /// Points without figures that are named one by one on the screen.
 const MOST_LINES: usize = 8;
 /// The list of all of them, beside the exported files.
 const FAILURES: &str = "failures.csv";
 
-/// Write the figures of a campaign, a file for each series
+/// Write the figures of runs for other programs
 ///
-/// ssv and csv have the columns of fio-tests: IO depth (or threads), then
-/// bandwidth in KiB/s, IOPS and mean completion latency in µs, of reads and of
-/// writes; csv has a header line. json has everything: the mean of all
-/// repetitions with its 95 % confidence interval, percentiles, settings, best
-/// points. Points that failed or were left out are never exported as results:
-/// they are told, and listed in failures.csv.
+/// Of any run: with --all a row for each figure, with --samples a row for each sample, as csv,
+/// json or jsonl, with the columns of 'fathom query --tables'; 'jsonl' alone is the document of
+/// the run in one line.
+///
+/// Of a campaign: a file for each series. ssv and csv have the columns of fio-tests: IO depth (or
+/// threads), then bandwidth in KiB/s, IOPS and mean completion latency in µs, of reads and of
+/// writes; csv has a header line. json has everything: the mean of all repetitions with its 95 %
+/// confidence interval, percentiles, settings, best points. Points that failed or were left out are
+/// never exported as results: they are told, and listed in failures.csv.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The files are named after the series, in the run's folder 'exports' or in DIR:
+The files are in the run's folder 'exports' or in DIR, those of a campaign named after the series:
   exports/0003-maxiobatch-single-job/0005-maxiobatch-randwrite-70-30.ssv
 
 Examples:
+  fathom export csv --all                    exports/figures.csv of the last run
+  fathom export jsonl --samples RUN --out -  every sample, a JSON object a line
+  fathom export jsonl RUN --out - >> all.jsonl
   fathom export ssv                          every series of the last run
   fathom export csv 20261121T130737Z --out sheets
   fathom export ssv --only 0003-maxiobatch-single-job
@@ -46,11 +54,17 @@ pub struct Args {
     format: ExportFormat,
     /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
+    /// A row for each figure of the run: a job in one direction
+    #[arg(long, conflicts_with = "samples")]
+    all: bool,
+    /// A row for each sample of the run: a job in one direction in one interval
+    #[arg(long)]
+    samples: bool,
     /// Folder to write to; '-': stdout, for ssv and csv of one series
     #[arg(short, long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Only the series of this test, folder or profile; * and ? as in a shell
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", conflicts_with_all = ["all", "samples"])]
     only: Vec<Only>,
 }
 
@@ -61,8 +75,12 @@ enum ExportFormat {
     Ssv,
     /// Columns between commas, with a header
     Csv,
-    /// Documents with everything that is known
+    /// Documents with everything that is known; with --all and --samples a list of objects
     Json,
+    /// The document of any run in one line; with --all and --samples an object a line
+    Jsonl,
+    #[value(hide = true)]
+    Parquet,
 }
 
 impl ExportFormat {
@@ -71,6 +89,8 @@ impl ExportFormat {
             Self::Ssv => "ssv",
             Self::Csv => "csv",
             Self::Json => "json",
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
         }
     }
 }
@@ -87,7 +107,13 @@ pub(in crate::cmd) struct Document<'c> {
 
 /// Exports.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    if args.format == ExportFormat::Parquet {
+        return Err(ExitError::new(Exit::Usage, query::NO_PARQUET).into());
+    }
     let dir = show::find(global, args.run.as_deref())?;
+    if args.all || args.samples || args.format == ExportFormat::Jsonl {
+        return rows::run(global, args, &dir);
+    }
     let campaign = read_sweep(&dir)?;
     for note in campaign.damage() {
         out::note(format_args!("fathom: {note}"));
@@ -144,8 +170,9 @@ pub fn selected<'c>(campaign: &'c CampaignRecord, only: &[Only]) -> anyhow::Resu
     let input = |message: String| ExitError::new(Exit::Input, message);
     if all.is_empty() {
         let id = &campaign.run.id;
-        let message =
-            format!("{id} is no campaign: it has no points; 'fathom show {id}' shows its figures");
+        let message = format!(
+            "{id} is no campaign: it has no points; 'fathom show {id}' shows its figures, 'fathom export csv --all {id}' writes them"
+        );
         return Err(input(message).into());
     }
     let is_wanted = |series: &&Curve| {
@@ -176,6 +203,7 @@ fn text(
             let document = serde_json::to_string_pretty(&document)?;
             Some(foreign::json(&document).into_owned() + "\n")
         }
+        ExportFormat::Jsonl | ExportFormat::Parquet => None,
     })
 }
 

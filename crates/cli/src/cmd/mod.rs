@@ -56,6 +56,7 @@ pub mod pod;
 mod prio;
 pub mod provision;
 pub mod purge;
+pub mod query;
 pub mod quick;
 pub mod report;
 pub mod require;
@@ -234,6 +235,7 @@ pub enum Command {
     Explain(explain::Args),
     Compare(compare::Args),
     History(history::Args),
+    Query(query::Args),
     Export(export::Args),
     Graph(graph::Args),
     Report(report::Args),
@@ -318,6 +320,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Explain(args) => explain::run(&cli.global, args),
         Command::Compare(args) => compare::run(&cli.global, args),
         Command::History(args) => history::run(&cli.global, args),
+        Command::Query(args) => query::run(&cli.global, args),
         Command::Export(args) => export::run(&cli.global, args),
         Command::Graph(args) => graph::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),

@@ -138,7 +138,7 @@ mod tests {
         ("cluster", "cluster seq"),
     ];
     /// What all of them take with one meaning, or say why not.
-    const OPTIONS: [&str; 10] = [
+    const OPTIONS: [&str; 11] = [
         "dry-run",
         "json",
         "hosts",

@@ -9,10 +9,10 @@ use super::Global;
 use super::{ab, baseline, check, cluster, config, demo, doctor, dry, engines, export, find};
 #[cfg(test)]
 use super::{
-    r#gen, graph, init, job, ledger, pages, plan, plot, prio, provision, purge, quick, report,
+    r#gen, graph, init, job, ledger, pages, plan, plot, prio, provision, purge, query, quick,
 };
 #[cfg(test)]
-use super::{restore, run, runs, serve, show, soak, tune};
+use super::{report, restore, run, runs, serve, show, soak, tune};
 use crate::out;
 
 /// Print the JSON Schema of a document; without a name, list them
@@ -94,6 +94,7 @@ documents! {
     "fathom.purge-methods/1": "schemas/purge-methods-1.json", of::<purge::list::MethodList<'_>>;
     "fathom.purge-plan/1": "schemas/purge-plan-1.json", of::<purge::list::PurgePlan<'_>>;
     "fathom.purge/1": "schemas/purge-1.json", of::<fathom_model::PurgeDocument>;
+    "fathom.query/1": "schemas/query-1.json", of::<query::QueryDocument>;
     "fathom.quick-cleanup/1": "schemas/quick-cleanup-1.json", of::<quick::run::CleanupDocument>;
     "fathom.quick-list/1": "schemas/quick-list-1.json", of::<quick::list::ListDocument<'_>>;
     "fathom.quick/1": "schemas/quick-1.json", of::<quick::summary::Quick>;

@@ -1,9 +1,12 @@
 //! The time series of a run: one line per interval, job and direction.
 
-use fathom_model::{Event, Exit, Sample, text, units};
+use std::borrow::Cow;
+
+use fathom_model::{Exit, Sample, text, units};
 use fathom_record::{DamagedLines, Entries, RecordError};
 use fathom_report::Style;
 use fathom_report::grid::{Grid, GridCell, figures, words};
+use fathom_report::query::SamplePlace;
 use fathom_report::style::Tone;
 use serde::Serialize;
 
@@ -62,7 +65,7 @@ pub struct SampleLine<'s> {
 }
 
 impl<'s> SampleLine<'s> {
-    fn new(sample: &Sample, step: Option<&'s str>, names: &'s [String]) -> Self {
+    fn new(sample: &Sample, step: Option<&'s str>, name: &'s str) -> Self {
         let clat = sample.clat.as_ref();
         let [p50, p90, p99, p99_9] = PERCENTS.map(|percent| clat?.percentile_ns(percent));
         Self {
@@ -70,7 +73,7 @@ impl<'s> SampleLine<'s> {
             span_ms: sample.span_ms,
             step,
             job: sample.job,
-            name: names.get(sample.job as usize).map_or("", String::as_str),
+            name,
             dir: sample.dir.name(),
             ios: sample.ios,
             bytes: sample.bytes,
@@ -118,8 +121,7 @@ fn each(
     mut entries: Entries,
     mut take: impl FnMut(&SampleLine) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut step = None;
-    let mut names = Vec::new();
+    let mut place = SamplePlace::default();
     for entry in &mut entries {
         let event = match entry {
             Ok(entry) => entry.event,
@@ -129,19 +131,13 @@ fn each(
             }
             Err(error) => return Err(error.into()),
         };
-        match event {
-            Event::Step {
-                of, name, point, ..
-            } => step = (of > 1 || point.is_some()).then_some(name),
-            Event::Jobs { names: all, hosts } if hosts.is_empty() => names = all,
-            Event::Jobs { names: all, hosts } => {
-                let each = all.iter().zip(&hosts);
-                names = each
-                    .map(|(name, host)| format!("{name} on {host}"))
-                    .collect();
-            }
-            Event::Sample(sample) => take(&SampleLine::new(&sample, step.as_deref(), &names))?,
-            _ => {}
+        if let Some(sample) = place.take(event) {
+            let name = place.name(&sample);
+            let name = match place.host(&sample) {
+                Some(host) => Cow::Owned(format!("{name} on {host}")),
+                None => Cow::Borrowed(name),
+            };
+            take(&SampleLine::new(&sample, place.step(), &name))?;
         }
         if out::is_stopped() {
             break;
@@ -238,8 +234,8 @@ mod tests {
             clat: None,
             lat: None,
         };
-        let names = ["16 files, \"fast\"".to_owned()];
-        let point = SampleLine::new(&sample, Some("one"), &names);
+        let name = "16 files, \"fast\"";
+        let point = SampleLine::new(&sample, Some("one"), name);
         let line = csv(&point);
         assert_eq!(
             line,

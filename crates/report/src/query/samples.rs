@@ -1,0 +1,78 @@
+//! The rows that single samples give, read from the whole record.
+
+use std::path::Path;
+
+use fathom_model::{Event, Sample};
+use fathom_record::{Entries, RecordError};
+
+use super::definitions::sample;
+use super::{Datum, SAMPLES, TableDef};
+
+/// Where the samples of a record belong, while its events are read in order.
+#[derive(Debug, Default)]
+pub struct SamplePlace {
+    step: Option<String>,
+    names: Vec<String>,
+    hosts: Vec<String>,
+}
+
+impl SamplePlace {
+    /// Takes the next event; gives the sample that it is.
+    pub fn take(&mut self, event: Event) -> Option<Sample> {
+        match event {
+            Event::Step {
+                of, name, point, ..
+            } => self.step = (of > 1 || point.is_some()).then_some(name),
+            Event::Jobs { names, hosts } => (self.names, self.hosts) = (names, hosts),
+            Event::Sample(sample) => return Some(sample),
+            _ => {}
+        }
+        None
+    }
+
+    /// The step's name; `None` where the run has but one.
+    #[must_use]
+    pub fn step(&self) -> Option<&str> {
+        self.step.as_deref()
+    }
+
+    /// The name of a sample's job; empty where it is not told.
+    #[must_use]
+    pub fn name(&self, sample: &Sample) -> &str {
+        let name = self.names.get(sample.job as usize);
+        name.map_or("", String::as_str)
+    }
+
+    /// The host that it ran on; `None` where all ran on this machine.
+    #[must_use]
+    pub fn host(&self, sample: &Sample) -> Option<&str> {
+        self.hosts.get(sample.job as usize).map(String::as_str)
+    }
+}
+
+/// Gives a row for every sample of a record, and tells of each part of it that is
+/// damaged.
+///
+/// # Errors
+/// When it cannot be read; else those of `take`.
+pub fn put_samples<E: From<RecordError>>(
+    dir: &Path,
+    tell: &mut dyn FnMut(&RecordError),
+    take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
+) -> Result<(), E> {
+    let entries = Entries::open(dir)?;
+    let run = entries.id();
+    let mut place = SamplePlace::default();
+    for entry in entries {
+        match entry {
+            Ok(entry) => {
+                if let Some(it) = place.take(entry.event) {
+                    take(&SAMPLES, &sample((&run, &place, &it)))?;
+                }
+            }
+            Err(damage @ RecordError::Damaged { .. }) => tell(&damage),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
