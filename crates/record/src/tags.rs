@@ -212,7 +212,7 @@ impl Entries {
 impl Header {
     /// The tags that the run was begun with.
     #[must_use]
-    fn tags(&self) -> BTreeMap<&str, &str> {
+    pub fn tags(&self) -> BTreeMap<&str, &str> {
         let tags = self.facts.get(FACT).and_then(Value::as_object);
         let each = tags.into_iter().flatten();
         each.filter_map(|(name, value)| Some((name.as_str(), value.as_str()?)))
