@@ -62,15 +62,21 @@ impl Running {
         value(&text, "fathom_io_operations_total").map_or(0, |ios| ios as u64)
     }
 
-    /// Stops it; gives what its folder has.
-    fn stopped(mut self) -> ProgramUnderTest {
+    /// Stops it.
+    fn stop(&mut self) {
         signal(&self.child, "-INT");
         assert_eq!(self.child.wait().unwrap().code(), Some(130));
         assert!(
             TcpStream::connect(&self.address).is_err(),
             "it ends with the command"
         );
-        self.fathom
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -96,7 +102,7 @@ fn value(text: &str, name: &str) -> Option<f64> {
 
 #[test]
 fn a_run_is_scraped_while_it_goes_on_and_leaves_its_last_word_in_a_file() {
-    let run = Running::begin(&["--tag", "host=lab", "--metrics-file", "run.prom"]);
+    let mut run = Running::begin(&["--tag", "host=lab", "--metrics-file", "run.prom"]);
     await_that("I/Os are counted", || run.ios() > 0);
     let before = run.ios();
     await_that("they become more", || run.ios() > before);
@@ -120,15 +126,16 @@ fn a_run_is_scraped_while_it_goes_on_and_leaves_its_last_word_in_a_file() {
         &text,
     );
     let ios = run.ios() as f64;
-    let fathom = run.stopped();
-    let file = fs::read_to_string(fathom.path().join("run.prom")).unwrap();
+    run.stop();
+    let folder = run.fathom.path();
+    let file = fs::read_to_string(folder.join("run.prom")).unwrap();
     assert!(
         file.contains("fathom_run_status{status=\"interrupted\"} 1\n"),
         "{file}"
     );
     assert!(value(&file, "fathom_io_operations_total").unwrap() >= ios);
     // It was put in place whole, and nothing else was left.
-    let left = fs::read_dir(fathom.path()).unwrap();
+    let left = fs::read_dir(folder).unwrap();
     let names = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let parts: Vec<String> = names.filter(|name| name.ends_with(".part")).collect();
     assert!(parts.is_empty(), "{parts:?}");
@@ -242,7 +249,7 @@ fn a_real_prometheus_scrapes_a_run_and_answers_every_question_of_the_dashboard()
     if let Err(reason) = program("prometheus") {
         return skip(name, &reason);
     }
-    let run = Running::begin(&[]);
+    let mut run = Running::begin(&[]);
     let dir = tempfile::tempdir().unwrap();
     let prometheus = Prometheus::start(dir.path(), &run.address).unwrap();
     // It asks for OpenMetrics first; one fault and nothing of the page is taken.
@@ -265,7 +272,7 @@ fn a_real_prometheus_scrapes_a_run_and_answers_every_question_of_the_dashboard()
         }
     }
     drop(prometheus);
-    run.stopped();
+    run.stop();
 }
 
 /// A dashboard that asks for what nobody tells stays empty.

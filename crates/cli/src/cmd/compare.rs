@@ -152,8 +152,8 @@ pub fn sides(
         earlier: Vec::new(),
         margin: how.margin,
     };
-    if !has_baseline && request.a.len() + request.b.len() < fathom_analysis::compare::RUNS_LEAST {
-        request.earlier = earlier(global, &request, &dirs.concat())?;
+    if !has_baseline {
+        add_earlier(global, &mut request, &dirs.concat())?;
     }
     let doc = compare::comparison(&request);
     show_comparison(global, how, &doc, &request)?;
@@ -165,6 +165,33 @@ pub fn sides(
         true => Exit::ConditionFailed,
         false => Exit::Success,
     })
+}
+
+/// The comparison of two runs in these folders.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn of_two(global: &Global, a: &Path, b: &Path) -> anyhow::Result<CompareRequest> {
+    let mut request = CompareRequest {
+        a: vec![compared(a)?],
+        b: vec![compared(b)?],
+        earlier: Vec::new(),
+        margin: percent(MARGIN).map_err(anyhow::Error::msg)?,
+    };
+    add_earlier(global, &mut request, &[a.to_owned(), b.to_owned()])?;
+    Ok(request)
+}
+
+/// Has runs of before say how much figures differ by themselves, where there are too few.
+fn add_earlier(
+    global: &Global,
+    request: &mut CompareRequest,
+    dirs: &[PathBuf],
+) -> anyhow::Result<()> {
+    if request.a.len() + request.b.len() < fathom_analysis::compare::RUNS_LEAST {
+        request.earlier = earlier(global, request, dirs)?;
+    }
+    Ok(())
 }
 
 /// A run against itself differs by nothing, which is no finding.

@@ -16,7 +16,7 @@ const GROUPS: [(&str, &str); 7] = [
     ("Prepare a drive", "purge provision ledger"),
     (
         "Look and compare",
-        "runs show explain compare history steady graph report baseline query export import demo",
+        "runs show explain compare history steady graph report serve-runs baseline query export import demo",
     ),
     ("fio's logs", "lat plot"),
     ("Many machines", "serve cluster"),

@@ -67,6 +67,7 @@ mod run_args;
 pub mod runs;
 mod schema;
 pub mod serve;
+mod serve_runs;
 pub mod show;
 pub mod snia;
 mod soak;
@@ -239,6 +240,7 @@ pub enum Command {
     Export(export::Args),
     Graph(graph::Args),
     Report(report::Args),
+    ServeRuns(serve_runs::Args),
     Demo(demo::Args),
     Doctor(doctor::Args),
     Schema(schema::Args),
@@ -324,6 +326,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Export(args) => export::run(&cli.global, args),
         Command::Graph(args) => graph::run(&cli.global, args),
         Command::Report(args) => report::run(&cli.global, args),
+        Command::ServeRuns(args) => serve_runs::run(&cli.global, args),
         Command::Demo(args) => demo::run(&cli.global, args),
         Command::Doctor(args) => doctor::run(&cli.global, args),
         Command::Schema(args) => schema::run(&cli.global, args),

@@ -60,43 +60,43 @@ pub(in crate::cmd) struct Document {
 }
 
 /// One run of the list.
-#[derive(Debug, Serialize, schemars::JsonSchema)]
-struct RunRow {
-    id: String,
+#[derive(Debug, Clone, Serialize, schemars::JsonSchema)]
+pub(in crate::cmd) struct RunRow {
+    pub id: String,
     /// Absent for a run that cannot be read, as what follows is where it is not known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<String>,
+    pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    command: Option<String>,
+    pub command: Option<String>,
     /// As it ended, or that it cannot be read.
-    status: String,
+    pub status: String,
     #[serde(skip)]
     tone: Tone,
     /// RFC 3339 UTC.
-    started: String,
+    pub started: String,
     /// Absent for a run that was killed or still goes on.
     ended: Option<String>,
-    duration_ms: Option<u64>,
+    pub duration_ms: Option<u64>,
     /// Whether its figures are true; absent where there are none, or too many to look at.
     #[serde(skip_serializing_if = "Option::is_none")]
-    verdict: Option<VerdictLevel>,
+    pub verdict: Option<VerdictLevel>,
     /// Absent where no one figure stands for the run.
     #[serde(flatten)]
-    figure: Option<Figure>,
+    pub figure: Option<Figure>,
     /// Of all its files.
     bytes: u64,
     /// Those it was begun with, and those of later.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    tags: BTreeMap<String, String>,
+    pub tags: BTreeMap<String, String>,
     /// Why it cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize, schemars::JsonSchema)]
-struct Figure {
-    iops: f64,
-    bw_bytes: f64,
+pub(in crate::cmd) struct Figure {
+    pub iops: f64,
+    pub bw_bytes: f64,
 }
 
 /// Lists the runs, or does something with some of them.
@@ -146,7 +146,7 @@ fn named(global: &Global, name: &str) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 fn list(global: &Global, runs: Vec<ListedRun>) -> anyhow::Result<()> {
-    let runs: Vec<RunRow> = runs.into_iter().map(entry).collect();
+    let runs: Vec<RunRow> = runs.into_iter().map(row).collect();
     if global.json {
         return out::json(&Document {
             schema: "fathom.runs/1",
@@ -167,7 +167,8 @@ fn list(global: &Global, runs: Vec<ListedRun>) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn entry(run: ListedRun) -> RunRow {
+/// What is to be known of a run.
+pub(in crate::cmd) fn row(run: ListedRun) -> RunRow {
     match run.summary {
         Ok(summary) => readable(&run.dir, summary),
         Err(error) => RunRow {

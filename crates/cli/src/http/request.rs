@@ -16,6 +16,15 @@ pub struct Request {
     pub accept: String,
 }
 
+impl Request {
+    /// The first value of this name; empty without any.
+    pub fn value(&self, name: &str) -> &str {
+        let mut pairs = self.query.iter();
+        let found = pairs.find(|(key, _)| key == name);
+        found.map_or("", |(_, value)| value.as_str())
+    }
+}
+
 /// A request that may be answered.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Parsed {

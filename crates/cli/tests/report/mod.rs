@@ -6,6 +6,7 @@ mod live;
 mod nodes;
 mod page;
 pub mod records;
+mod runs;
 mod script;
 
 use std::fs;

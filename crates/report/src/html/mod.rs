@@ -15,6 +15,7 @@ pub(crate) mod markup;
 mod nodes;
 mod points;
 mod results;
+mod runs;
 mod sections;
 mod story;
 mod tracks;
@@ -29,6 +30,7 @@ use fathom_record::{Entries, RecordError, RecordPart};
 use curves::GraphData;
 use marks::DoubtMarks;
 use markup::{PageSection, escape, json};
+pub use runs::{ListedRow, RunsPage, runs_page};
 
 use crate::snia;
 use story::{Places, Story};
@@ -86,20 +88,29 @@ pub enum HtmlError {
 /// When the folder is no record, is of a newer Fathom, or cannot be read, or
 /// `out` cannot be written.
 pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
-    write_page(dir, None, out)
+    write_served(dir, ServedPage::default(), out)
 }
 
-/// As [`write`], of a run that goes on: the page asks the server that shows it for `state`
-/// beside itself, a document with `tag` and `status`, and is loaded anew once the tag is
-/// not this one any more.
+/// What a page has that is served.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ServedPage<'p> {
+    /// It follows a run: it asks for `state` beside itself, a document with `tag` and
+    /// `status`, and is loaded anew once the tag is not this one any more.
+    pub tag: Option<&'p str>,
+    /// Where the list of all runs is.
+    pub list: Option<&'p str>,
+}
+
+/// As [`write`], of a page that is served.
 ///
 /// # Errors
 /// As [`write`].
-pub fn write_live(dir: &Path, tag: &str, out: &mut impl Write) -> Result<(), HtmlError> {
-    write_page(dir, Some(tag), out)
-}
-
-fn write_page(dir: &Path, tag: Option<&str>, out: &mut impl Write) -> Result<(), HtmlError> {
+pub fn write_served(
+    dir: &Path,
+    served: ServedPage<'_>,
+    out: &mut impl Write,
+) -> Result<(), HtmlError> {
+    let ServedPage { tag, list } = served;
     let story = Story::read(dir)?;
     let how = SampleReading::of(&story);
     let marks = DoubtMarks::of(&story);
@@ -113,7 +124,7 @@ fn write_page(dir: &Path, tag: Option<&str>, out: &mut impl Write) -> Result<(),
         ("title", escape(&format!("{} – Fathom", story.doc.name))),
         ("style", STYLES.concat()),
         ("headline", first::screen(&story, &data)),
-        ("contents", contents(&sections)),
+        ("contents", contents(&sections, list)),
         ("sections", html),
         ("record", escape(&story.doc.id)),
         ("data", json(&data)?),
@@ -183,7 +194,10 @@ fn sections_of(
     sections.into_iter().flatten().collect()
 }
 
-fn contents(sections: &[PageSection]) -> String {
+fn contents(sections: &[PageSection], list: Option<&str>) -> String {
+    let list = list.map_or_else(String::new, |list| {
+        format!("<li><a href=\"{}\">All runs</a></li>", escape(list))
+    });
     let links: String = (sections.iter())
         .map(|section| {
             let short = match section.id {
@@ -195,7 +209,7 @@ fn contents(sections: &[PageSection]) -> String {
             format!("<li><a href=\"#{}\">{short}</a></li>", section.id)
         })
         .collect();
-    format!("<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n")
+    format!("<nav aria-label=\"Contents\"><ul>{list}{links}</ul></nav>\n")
 }
 
 /// How samples are read for the graphs.

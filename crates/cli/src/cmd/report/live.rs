@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use fathom_model::RunStatus;
 use fathom_record::RunSummary;
-use fathom_report::html;
+use fathom_report::html::{self, ServedPage};
 use serde::Serialize;
 
 use crate::http::Response;
@@ -41,6 +41,9 @@ impl RecordState {
 #[derive(Debug)]
 pub struct LivePage {
     dir: PathBuf,
+    /// Where the list of all runs is. A page of that list says that the run has ended by its
+    /// status; one that was served for the sake of that run alone by a sentence.
+    list: Option<&'static str>,
     /// The last page, while somebody makes it nobody else does.
     made: Mutex<Option<MadePage>>,
 }
@@ -54,10 +57,15 @@ struct MadePage {
 }
 
 impl MadePage {
-    fn new(dir: &Path, state: RecordState) -> anyhow::Result<Self> {
+    fn new(page: &LivePage, state: RecordState) -> anyhow::Result<Self> {
         let begun = Instant::now();
         let mut text = Vec::new();
-        html::write_live(dir, &state.tag, &mut text)?;
+        let follows = page.list.is_none() || state.status == RunStatus::Running;
+        let served = ServedPage {
+            tag: follows.then_some(state.tag.as_str()),
+            list: page.list,
+        };
+        html::write_served(&page.dir, served, &mut text)?;
         Ok(Self {
             state,
             text,
@@ -76,8 +84,13 @@ impl MadePage {
 impl LivePage {
     /// Not made yet.
     pub fn new(dir: PathBuf) -> Self {
+        Self::of_list(dir, None)
+    }
+
+    /// As [`LivePage::new`], with the address of a list of all runs.
+    pub fn of_list(dir: PathBuf, list: Option<&'static str>) -> Self {
         let made = Mutex::default();
-        Self { dir, made }
+        Self { dir, list, made }
     }
 
     /// The page.
@@ -106,7 +119,7 @@ impl LivePage {
         let now = RecordState::of(&self.dir)?;
         let made = match last.take().filter(|made| made.is_fresh(&now)) {
             Some(made) => made,
-            None => MadePage::new(&self.dir, now)?,
+            None => MadePage::new(self, now)?,
         };
         Ok(give(last.insert(made)))
     }
