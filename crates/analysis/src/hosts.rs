@@ -194,6 +194,10 @@ fn total(parts: &[&JobResult], hosts: &[Host], overlap: &Overlap) -> JobResult {
             .map(|job| job.error)
             .find(|&e| e != 0)
             .unwrap_or(0),
+        zone_resets: parts
+            .iter()
+            .filter_map(|job| job.zone_resets)
+            .reduce(|one, other| one + other),
         total_errors: (!errors.is_empty()).then(|| errors.iter().sum()),
         runtime_ms: parts.iter().filter_map(|job| job.runtime_ms).min(),
         ..JobResult::default()

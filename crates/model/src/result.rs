@@ -107,6 +107,9 @@ pub struct JobResult {
     /// I/Os that failed, where the job went on after errors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_errors: Option<u64>,
+    /// Zones that were reset, of jobs on zoned devices (`zonemode=zbd`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone_resets: Option<u64>,
     /// Wall time of the job in ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub runtime_ms: Option<u64>,

@@ -6,6 +6,7 @@ use std::io::{self, Read as _, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use fathom_device::command::nvme_namespace;
 use fathom_model::{Failure, FailureKind};
@@ -18,6 +19,7 @@ use super::job::{Advise, Fallocate, FileAmount, FileOp, IoEngine, JobFiles, Nati
 use super::offsets::Distribution;
 use super::replay::ReplayPlan;
 use super::rng::Rng;
+use super::zbd::{self, ZonedDevice, ZonedDevices};
 
 /// What must be done to a file before the job can use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(super) struct FilePlan {
     /// Where it ends, at the earliest behind that part.
     pub(super) end: u64,
     pub(super) layout: FileLayout,
+    /// Its zones, with zonemode=zbd.
+    pub(super) zones: Option<Arc<ZonedDevice>>,
     /// Not changed even where the job changes others: a log that is replayed says so.
     pub(super) read_only: bool,
 }
@@ -226,6 +230,7 @@ pub(super) fn plan_replayed(
         len: end,
         end: real.max(end),
         layout: FileLayout::Nothing,
+        zones: None,
         read_only: !changes,
     })
 }
@@ -236,8 +241,16 @@ pub(super) fn plan(
     clone: u32,
     work_dir: &Path,
     seed: u64,
+    zoned: &mut ZonedDevices,
 ) -> Result<MemberFiles, Failure> {
     let names = names(job, clone, work_dir);
+    let sized;
+    let job = if job.extent.zones.is_zbd() || job.extent.zones.size > 0 {
+        sized = zbd::in_bytes(job, zone_size(job, &names, zoned)?)?;
+        &sized
+    } else {
+        job
+    };
     let count = names.len() as u64;
     let block = u64::from(job.pattern.min_block()).max(1);
     // filesetup.c, setup_files: what does not divide evenly makes the first files
@@ -251,7 +264,7 @@ pub(super) fn plan(
     for path in names {
         let one = if extra > 0 { share + block } else { share };
         extra = extra.saturating_sub(1);
-        files.push(plan_file(job, clone, path, one, &mut rng)?);
+        files.push(plan_file(job, clone, path, one, &mut rng, zoned)?);
     }
     // Only whole blocks are done: of 10k with bs=4k, two.
     let all: u64 = files.iter().map(|file| bytes_of_pass(job, file)).sum();
@@ -262,7 +275,7 @@ pub(super) fn plan(
     let total_bytes = match job.extent.io_size {
         Some(FileAmount::Bytes(bytes)) => bytes,
         Some(FileAmount::Percent(percent)) => percent_of(size, percent),
-        None => size,
+        Some(FileAmount::Zones(_)) | None => size,
     };
     // backend.c, do_io: only random writes with repetition go on to io_size in one pass.
     let one_pass =
@@ -282,6 +295,20 @@ pub(super) fn plan(
             .saturating_mul(job.extent.loops)
             .saturating_mul(touches),
     })
+}
+
+/// Bytes of the zones of a job: those of its first file, or as it says.
+fn zone_size(job: &NativeJob, names: &[PathBuf], zoned: &mut ZonedDevices) -> Result<u64, Failure> {
+    let known = job.extent.zones.size;
+    let Some(path) = names.first().filter(|_| known == 0) else {
+        return Ok(known);
+    };
+    let there = match job.engine.opens_files() {
+        true => present_or_made(job, path)?,
+        false => None,
+    };
+    let device = zoned.of(job, path, there.map_or(0, |(bytes, _)| bytes))?;
+    Ok(device.map_or(known, |device| device.zone_size()))
 }
 
 /// Bytes of the I/Os that go over a file once.
@@ -312,6 +339,7 @@ fn plan_file(
     path: PathBuf,
     share: u64,
     rng: &mut Rng,
+    zoned: &mut ZonedDevices,
 ) -> Result<FilePlan, Failure> {
     let subject = || path.display().to_string();
     let file_op = job.engine.file_op();
@@ -327,7 +355,7 @@ fn plan_file(
     let offset_of = |amount: Option<FileAmount>| match amount {
         Some(FileAmount::Bytes(bytes)) => bytes,
         Some(FileAmount::Percent(percent)) => percent_of(base, percent) / block * block,
-        None => 0,
+        Some(FileAmount::Zones(_)) | None => 0,
     };
     let start =
         offset_of(job.extent.offset) + u64::from(clone) * offset_of(job.extent.offset_increment);
@@ -357,14 +385,15 @@ fn plan_file(
         let message = format!("holds {real} bytes; the job asks for {len} from offset {start} on");
         return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
     }
-    let zones = job.pattern.distribution.iter().map(Distribution::bytes);
-    if let Some(bytes) = zones
-        .max()
-        .filter(|&bytes| job.pattern.random && bytes > len)
-    {
-        let message = format!("the zones of zoned_abs are {bytes} bytes, its extent is {len}");
-        return Err(Failure::new(FailureKind::BadOption, message).about(subject()));
-    }
+    let zones = zoned.of(job, &path, if diskless { start + len } else { real })?;
+    let (start, len) = match &zones {
+        Some(zones) => {
+            let fitted = zones.fit(job, start, len);
+            fitted.map_err(|failure| failure.about(subject()))?
+        }
+        None => (start, len),
+    };
+    distribution_fits(job, len).map_err(|failure| failure.about(subject()))?;
     let short = !is_device && !diskless && start + len > real;
     Ok(FilePlan {
         path,
@@ -377,8 +406,24 @@ fn plan_file(
             true => file_layout(job),
             false => FileLayout::Nothing,
         },
+        zones,
         read_only: false,
     })
+}
+
+/// Whether the zones of zoned_abs have room.
+fn distribution_fits(job: &NativeJob, len: u64) -> Result<(), Failure> {
+    let zones = job.pattern.distribution.iter().map(Distribution::bytes);
+    match zones
+        .max()
+        .filter(|&bytes| job.pattern.random && bytes > len)
+    {
+        None => Ok(()),
+        Some(bytes) => {
+            let message = format!("the zones of zoned_abs are {bytes} bytes, its extent is {len}");
+            Err(Failure::new(FailureKind::BadOption, message))
+        }
+    }
 }
 
 /// What is to be done to a file that is too short.

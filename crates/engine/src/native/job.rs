@@ -41,6 +41,8 @@ impl DirIndex {
 pub(super) enum FileAmount {
     Bytes(u64),
     Percent(u64),
+    /// Zones, until it is known how large they are.
+    Zones(u64),
 }
 
 /// Sizes of the I/Os of one direction, in bytes.
@@ -168,20 +170,47 @@ pub(super) struct IoExtent {
     pub(super) zones: ZoneOptions,
 }
 
+/// Of `zonemode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ZoneMode {
+    None,
+    Strided,
+    /// The zones of a zoned device.
+    Zbd,
+}
+
 /// `zonemode` and its kin as written, in bytes; 0: not given.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct ZoneOptions {
-    /// Of `zonemode`: strided; `None` as `zonesize` asks for it.
-    pub(super) strided: Option<bool>,
+    /// `None`: as `zonesize` asks for it.
+    pub(super) mode: Option<ZoneMode>,
     pub(super) size: u64,
     pub(super) range: u64,
     pub(super) skip: u64,
+    /// zoneskip in zones.
+    pub(super) skip_zones: u64,
+    pub(super) capacity: u64,
+    /// Zones that may be open, of all jobs and of one.
+    pub(super) most_open: u32,
+    pub(super) job_most_open: u32,
+    pub(super) ignores_limits: bool,
+    pub(super) reads_beyond: bool,
+    /// zone_reset_frequency, zone_reset_threshold.
+    pub(super) reset_share: f64,
+    pub(super) reset_from: f64,
 }
 
 impl ZoneOptions {
     /// Whether the job asks for zones (init.c, fixup_options).
     pub(super) fn is_strided(&self) -> bool {
-        self.strided.unwrap_or(self.size > 0)
+        match self.mode {
+            Some(mode) => mode == ZoneMode::Strided,
+            None => self.size > 0,
+        }
+    }
+
+    pub(super) fn is_zbd(&self) -> bool {
+        self.mode == Some(ZoneMode::Zbd)
     }
 
     /// Zones to do one after the other: one file only can have them (init.c,

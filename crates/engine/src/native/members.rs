@@ -16,6 +16,7 @@ use super::ring::{Logged, Ring};
 use super::rng::mix;
 use super::stats::WorkerStats;
 use super::worker::{FlowGroup, FlowShare};
+use super::zbd::ZonedDevices;
 
 /// One clone of one job: one worker.
 pub(super) struct Member {
@@ -53,6 +54,7 @@ pub(super) struct ReportUnit {
 pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u64) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::new();
     let (mut group, mut after) = (0, 0);
+    let mut zoned = ZonedDevices::default();
     let mut flows: BTreeMap<u64, Arc<FlowGroup>> = BTreeMap::new();
     for (section, (spec, job)) in jobs.iter().enumerate() {
         // init.c, add_job: a wall or new_group begins a group, unless it is the first job.
@@ -71,7 +73,7 @@ pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u6
         };
         for clone in 0..job.order.clones {
             let seed = mix(mix(seed, section as u64), u64::from(clone));
-            let (job, plan) = planned(&job, &spec, clone, work_dir, mix(seed, 6));
+            let (job, plan) = planned(&job, &spec, clone, work_dir, mix(seed, 6), &mut zoned);
             let classes = Arc::new(PriorityDraw::new(&job));
             let stats = WorkerStats::new(&job, classes.values().len(), job.depth() as usize);
             members.push(Member {
@@ -105,9 +107,13 @@ fn planned(
     clone: u32,
     work_dir: &Path,
     seed: u64,
+    zoned: &mut ZonedDevices,
 ) -> (Arc<NativeJob>, Result<MemberFiles, Failure>) {
     if job.replay.logs.is_empty() {
-        return (Arc::clone(job), files::plan(job, clone, work_dir, seed));
+        return (
+            Arc::clone(job),
+            files::plan(job, clone, work_dir, seed, zoned),
+        );
     }
     match replay::prepare(job, spec, clone, work_dir) {
         Ok((replayed, plan)) => (Arc::new(replayed), Ok(plan)),

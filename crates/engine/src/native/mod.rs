@@ -52,6 +52,7 @@ mod thread;
 mod usage;
 mod verify;
 mod worker;
+mod zbd;
 mod zones;
 
 use std::collections::BTreeSet;

@@ -156,6 +156,7 @@ fn job_result(of: &ResultSources<'_>, place: usize, unit: &ReportUnit) -> JobRes
         members: (members.len() > 1).then_some(members.len() as u32),
         error: error.unwrap_or(0),
         total_errors: (errors > 0 || first.job.errors.any()).then_some(errors),
+        zone_resets: zone_resets(&members),
         // Rounded up, as fio does: what took no whole millisecond took some time.
         runtime_ms: Some(runtime_ns.div_ceil(1_000_000)),
         options: options(first),
@@ -185,6 +186,16 @@ fn job_result(of: &ResultSources<'_>, place: usize, unit: &ReportUnit) -> JobRes
         result.mixed = Some(direction(of, &members, &DirIndex::ALL, intervals));
     }
     result
+}
+
+/// Of members on zoned devices.
+fn zone_resets(members: &[&Member]) -> Option<u64> {
+    let zoned = members
+        .iter()
+        .filter(|member| member.job.extent.zones.is_zbd());
+    zoned
+        .map(|member| member.stats.zone_resets.load(Relaxed))
+        .reduce(|one, other| one + other)
 }
 
 /// What the search for a depth came to.

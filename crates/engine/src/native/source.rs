@@ -187,6 +187,19 @@ impl IoSource {
         next
     }
 
+    /// Where the only file's next I/O in order begins.
+    pub(super) fn position(&self, dir: DirIndex) -> u64 {
+        let file = &self.files[0];
+        file.start + file.positions[dir as usize]
+    }
+
+    /// The last I/O of a file ended here, whatever was drawn.
+    #[inline]
+    pub(super) fn went(&mut self, dir: DirIndex, file: u32, end: u64) {
+        let file = &mut self.files[file as usize];
+        file.positions[dir as usize] = end.saturating_sub(file.start);
+    }
+
     /// A file that is not through yet; when all are, a new pass begins.
     fn choose_file(&mut self) -> usize {
         let count = self.files.len();

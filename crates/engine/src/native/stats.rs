@@ -193,6 +193,8 @@ pub(super) struct WorkerStats {
     /// (0: it does not).
     pub(super) read_back: AtomicU64,
     pub(super) read_back_since: AtomicU64,
+    /// Zones that were emptied.
+    pub(super) zone_resets: AtomicU64,
     /// The depth that a search for one has come to.
     pub(super) found_depth: AtomicU64,
     /// The I/Os under way, for whoever looks for stuck ones.
@@ -245,6 +247,7 @@ impl WorkerStats {
             ended: AtomicU64::new(0),
             read_back: AtomicU64::new(0),
             read_back_since: AtomicU64::new(0),
+            zone_resets: AtomicU64::new(0),
             found_depth: AtomicU64::new(1),
             slots: std::iter::repeat_with(SlotCell::default)
                 .take(depth)

@@ -77,13 +77,15 @@ impl Zones {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::native::job::ZoneMode;
 
     fn starts(size: u64, range: u64, skip: u64, end: u64) -> Vec<u64> {
         let options = ZoneOptions {
-            strided: Some(true),
+            mode: Some(ZoneMode::Strided),
             size,
             range,
             skip,
+            ..ZoneOptions::default()
         };
         let mut zones = Zones::new(options.strided(1).unwrap(), 100, end);
         let mut at = 100;
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn one_file_has_zones() {
         let options = ZoneOptions {
-            strided: Some(true),
+            mode: Some(ZoneMode::Strided),
             size: 4096,
             ..ZoneOptions::default()
         };

@@ -102,3 +102,28 @@ fn a_block_that_is_trimmed_is_written_next_wherever_it_lies() {
         assert!(ios.chunks(2).all(in_pairs), "{:?}", &ios[..8]);
     }
 }
+
+/// On a device that has none the zones are those of the job: every I/O goes where fio's
+/// does while nothing is random.
+#[test]
+fn zones_of_zoned_devices_are_written_where_fio_writes_them() {
+    let test = "zones_of_zoned_devices_are_written_where_fio_writes_them";
+    let zbd = "ioengine=null\nbs=4k\nsize=1m\nzonemode=zbd\nzonesize=64k\nzonecapacity=32k";
+    for options in [
+        "rw=write",
+        "rw=write\nloops=3",
+        "rw=write\nbs=8k",
+        "rw=write\nio_size=900k",
+        "rw=write\nzoneskip=64k",
+        "rw=write\nmax_open_zones=1",
+        "rw=write\niodepth=8",
+        "rw=read\nread_beyond_wp=1",
+        "rw=read",
+        "rw=trim\nbs=64k",
+    ] {
+        let Some([ours, theirs]) = both(&format!("{zbd}\n{options}")) else {
+            return skip(test, "fio is not installed");
+        };
+        assert_eq!(ours, theirs, "{options}");
+    }
+}

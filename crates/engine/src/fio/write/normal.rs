@@ -125,7 +125,8 @@ impl NormalText {
         }
         for (dir, result) in job.directions() {
             let group = report.groups.get(&(job.group, dir));
-            self.direction(&GroupDirection { dir, result, group });
+            let resets = job.zone_resets.unwrap_or(0);
+            self.direction(&GroupDirection { dir, result, group }, resets);
         }
         let counted = || LatencyClasses::of(job);
         let classes = facts.latency_classes.clone().unwrap_or_else(counted);
@@ -165,7 +166,7 @@ impl NormalText {
         }
     }
 
-    fn direction(&mut self, block: &GroupDirection) {
+    fn direction(&mut self, block: &GroupDirection, zone_resets: u64) {
         let result: &DirectionResult = block.result;
         if result.runtime_ms == 0 {
             return;
@@ -181,13 +182,10 @@ impl NormalText {
             figures::bytes(result.io_bytes, UnitStep::Binary),
             result.runtime_ms,
         );
-        // Zoned devices' zones are not reset by any engine but fio's.
-        let resets = if block.dir == Direction::Write {
-            "; 0 zone resets"
-        } else {
-            ""
-        };
-        put!(self.out, "{resets}\n");
+        match block.dir {
+            Direction::Write => put!(self.out, "; {zone_resets} zone resets\n"),
+            _ => self.out.push('\n'),
+        }
         let kinds = [
             (" lag", &result.lag),
             ("slat", &result.slat),

@@ -2,7 +2,7 @@
 
 use super::{
     Advise, Content, ExitWhat, Fallocate, FileService, IoPattern, JobFiles, OpenSync, Queue, Show,
-    Sizes, StartOrder, Unified,
+    Sizes, StartOrder, Unified, ZoneOptions,
 };
 use crate::native::offsets::Distribution;
 
@@ -68,6 +68,25 @@ impl Default for Content {
             dedupe_from_set: false,
             // options.c, dedupe_working_set_percentage.
             dedupe_set_percent: 5,
+        }
+    }
+}
+
+impl Default for ZoneOptions {
+    fn default() -> Self {
+        Self {
+            mode: None,
+            size: 0,
+            range: 0,
+            skip: 0,
+            skip_zones: 0,
+            capacity: 0,
+            most_open: 0,
+            job_most_open: 0,
+            ignores_limits: false,
+            reads_beyond: false,
+            reset_share: 0.0,
+            reset_from: 1.0,
         }
     }
 }

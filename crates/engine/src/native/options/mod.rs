@@ -207,6 +207,14 @@ fn of_threads(job: &NativeJob) -> Option<(&'static str, String)> {
 /// What does not go with zones, and what zones need.
 fn of_zones(job: &NativeJob) -> Option<(&'static str, String)> {
     let zones = job.extent.zones;
+    if zones.is_zbd() {
+        return zbd_fault(job).map(|(option, what)| (option, what.to_owned()));
+    }
+    let amounts = [job.extent.size, job.extent.io_size, job.extent.offset];
+    let of_zones = |amount: &Option<FileAmount>| matches!(amount, Some(FileAmount::Zones(_)));
+    if zones.size == 0 && amounts.iter().any(of_zones) {
+        return Some(("zonesize", "an amount of zones needs it".to_owned()));
+    }
     let (option, what) = match (zones.is_strided(), zones.size) {
         (false, 0) => return None,
         (false, _) => ("zonesize", "zonemode=none has no zones"),
@@ -218,6 +226,41 @@ fn of_zones(job: &NativeJob) -> Option<(&'static str, String)> {
         (true, _) => return None,
     };
     Some((option, what.to_owned()))
+}
+
+/// What does not go with the zones of a zoned device.
+fn zbd_fault(job: &NativeJob) -> Option<(&'static str, &'static str)> {
+    use super::job::IoEngine;
+    let files = job.files.names.len().max(job.files.count as usize);
+    let is_other = |engine: IoEngine| {
+        engine.file_op().is_some()
+            || matches!(
+                engine,
+                IoEngine::Mmap | IoEngine::Falloc | IoEngine::Ftruncate
+            )
+    };
+    let replays = !job.replay.logs.is_empty();
+    let zones = &job.extent.zones;
+    if is_other(job.engine) {
+        Some(("ioengine", "does not write zones from their start on"))
+    } else if replays {
+        Some(("zonemode", "a log says itself where its I/Os go"))
+    } else if !job.pattern.random && files > 1 {
+        Some(("zonemode", "the zones of several files are for random jobs"))
+    } else if job.pattern.trimwrite {
+        Some(("rw", "a zone that is trimmed is empty"))
+    } else if job.verify.only || job.verify.state_load {
+        Some((
+            "verify",
+            "where the writes of another run went nobody knows",
+        ))
+    } else if job.pattern.skip != 0 {
+        Some(("rw", "writes leave no holes in zones"))
+    } else if zones.range > 0 {
+        Some(("zonerange", "is of zonemode=strided"))
+    } else {
+        None
+    }
 }
 
 /// Rates in bytes and in I/Os at once, or a least rate above the rate itself (init.c,

@@ -40,19 +40,7 @@ const REFUSED: &[(&[&str], &str)] = &[
         &["gtod_cpu", "job_start_clock_id"],
         "the engine has one clock (clocksource)",
     ),
-    (
-        &[
-            "max_open_zones",
-            "job_max_open_zones",
-            "zonecapacity",
-            "read_beyond_wp",
-            "ignore_zone_limits",
-            "zone_reset_frequency",
-            "zone_reset_threshold",
-            "recover_zbd_write_error",
-        ],
-        "of zonemode=zbd, which is fio's",
-    ),
+    (&["recover_zbd_write_error"], "of fio 3.38 on"),
     (
         &[
             "fdp",

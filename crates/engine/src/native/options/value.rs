@@ -79,7 +79,7 @@ impl<'a> OptionValue<'a> {
         match value::amount(text, self.1).map_err(|fault| fault.message)? {
             value::Amount::Percent(percent) => Ok(FileAmount::Percent(u64::from(percent))),
             value::Amount::Number(bytes) => Ok(FileAmount::Bytes(unsigned(text, bytes)?)),
-            value::Amount::Zones(_) => Err("zoned devices are not supported".to_owned()),
+            value::Amount::Zones(zones) => Ok(FileAmount::Zones(zones)),
         }
     }
 

@@ -16,6 +16,7 @@ fn plan(lens: &[u64]) -> MemberFiles {
                 len,
                 end: 8192 + len,
                 layout: FileLayout::Nothing,
+                zones: None,
                 read_only: false,
             })
             .collect(),

@@ -107,6 +107,7 @@ fn plan(len: u64) -> MemberFiles {
             len,
             end: len,
             layout: FileLayout::Nothing,
+            zones: None,
             read_only: false,
         }],
         pass_bytes: len * 10,

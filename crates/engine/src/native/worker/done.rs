@@ -171,6 +171,7 @@ impl Worker {
 
     #[inline]
     fn release(&mut self, slot: u32) {
+        self.leave_zone(slot);
         self.stats.slots[slot as usize].kind.store(0, Relaxed);
         self.free.push(slot);
     }

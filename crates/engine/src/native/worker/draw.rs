@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::read_back::Verifier;
+use super::zoned::ZonePlace;
 use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
 use crate::native::iolog_file::IssuedIo;
@@ -84,7 +85,7 @@ impl Worker {
                 return Some(now.saturating_add(self.ticks(wait)));
             }
             if !self.push_next(backend, dir, intended, now) {
-                return None;
+                return self.look_again(now);
             }
         }
         None
@@ -145,7 +146,7 @@ impl Worker {
     /// Whether the I/Os go on at the end of a pass as if there was none (backend.c,
     /// do_io: a time-based job without verify leaves it when its time is up, one
     /// without a map whose I/Os are called when all loops are done).
-    fn goes_round(&self) -> bool {
+    pub(super) fn goes_round(&self) -> bool {
         let by_loops = self.job.completes_at_once() && self.job.pattern.draws_anew();
         (self.job.times.time_based || by_loops) && self.verify.is_none()
     }
@@ -180,6 +181,7 @@ impl Worker {
             self.source.rewind();
         }
         self.pass_left = self.plan.pass_bytes;
+        self.begin_zones(false);
     }
 
     /// thinktime: the queue runs empty, then the worker waits.
@@ -197,7 +199,10 @@ impl Worker {
     pub(super) fn due_direction(&mut self, now: u64) -> Result<(DirIndex, u64), u64> {
         let dir = match &self.held {
             Some(held) => held.dir,
-            None => self.source.direction(),
+            None => {
+                let dir = self.source.direction();
+                self.zoned_direction(dir)
+            }
         };
         let Some(pacer) = &self.pacer else {
             return Ok((dir, now));
@@ -227,11 +232,25 @@ impl Worker {
         intended: u64,
         now: u64,
     ) -> bool {
-        let next = match self.held.take() {
+        let mut next = match self.held.take() {
             Some(held) => held,
+            None if !self.go_in_order(dir) => return false,
             None => self.source.next(dir),
         };
-        if self.job.queue.no_overlap && self.is_under_way(&next) {
+        let zone = match self.place(&mut next) {
+            ZonePlace::Here(zone) => zone,
+            ZonePlace::Nowhere => return false,
+            ZonePlace::NotYet => {
+                self.held = Some(next);
+                if let Some(flow) = &mut self.flow {
+                    flow.put_off();
+                }
+                return false;
+            }
+        };
+        // What a zone holds is in order already.
+        let ordered = self.zoned.is_some();
+        if self.job.queue.no_overlap && !ordered && self.is_under_way(&next) {
             self.held = Some(next);
             return false;
         }
@@ -273,6 +292,7 @@ impl Worker {
             len: next.len,
             moved: 0,
             class,
+            zone,
             number,
             intended,
             drawn: now,
@@ -352,6 +372,7 @@ impl Worker {
             priority: self.classes.on_io(under.class),
         };
         let inline = match under.op {
+            Op::Trim if under.zone.is_some() => true,
             Op::Trim => self.job.engine != IoEngine::Null && !self.job.queue.offload,
             Op::Fsync | Op::Fdatasync => !B::QUEUES_SYNCS,
             Op::Read | Op::Write => false,
@@ -360,7 +381,10 @@ impl Worker {
             // As fio: called here and now, behind what was pushed before.
             self.in_flight[slot as usize].issued = self.clock.now();
             let result = match backend.submit(false) {
-                Ok(()) => calls::execute(&self.targets[under.file as usize], &io),
+                Ok(()) => match under.zone {
+                    Some(zone) if under.op == Op::Trim => self.reset_zone(under.file, zone, io.len),
+                    _ => calls::execute(&self.targets[under.file as usize], &io),
+                },
                 Err(error) => -i64::from(error.raw_os_error().unwrap_or(libc::EIO)),
             };
             self.done.push(CompletedIo { slot, result });

@@ -45,6 +45,12 @@ impl FlowShare {
         self.ios += 1;
         Ok(())
     }
+
+    /// The I/O that was to begin waits.
+    pub(super) fn put_off(&mut self) {
+        self.group.ios.fetch_sub(1, Relaxed);
+        self.ios -= 1;
+    }
 }
 
 /// Whoever is through no longer holds the others back.

@@ -1,6 +1,7 @@
 //! The I/O loop of one worker.
 //!
-//! After its start it allocates nothing, takes no lock and writes no log: it
+//! After its start it allocates nothing, takes no lock (but that of a zoned device's
+//! table of zones) and writes no log: it
 //! draws I/Os, hands them over in batches, takes completions in batches and
 //! counts them in [`WorkerStats`]. Time is read once after completions and, where it
 //! matters, once when a batch is handed over.
@@ -10,6 +11,7 @@ mod draw;
 mod flow;
 mod read_back;
 mod search;
+mod zoned;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -34,6 +36,7 @@ use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
 pub(super) use flow::{FlowGroup, FlowShare};
 use read_back::Verifier;
 use search::{DepthSearch, SearchStep};
+use zoned::ZonedPart;
 
 /// Longest sleep without a look at the stop flag.
 const NAP: Duration = Duration::from_millis(20);
@@ -51,6 +54,8 @@ struct InFlight {
     len: u32,
     moved: u32,
     class: u8,
+    /// The zone that it holds.
+    zone: Option<u32>,
     /// With verify: which write of its pass it is or reads back.
     number: u32,
     /// When it should have begun, in ticks; without a rate as `drawn`.
@@ -69,6 +74,7 @@ impl InFlight {
         len: 0,
         moved: 0,
         class: 0,
+        zone: None,
         number: 0,
         intended: 0,
         drawn: 0,
@@ -121,11 +127,13 @@ pub(super) struct Worker {
     /// read_iolog: where its I/Os come from instead of `source`.
     replay: Option<ReplaySource>,
     flow: Option<FlowShare>,
+    /// zonemode=zbd: the zones of its files.
+    zoned: Option<ZonedPart>,
     /// latency_target: how deep the queue may be.
     search: Option<DepthSearch>,
     /// Nothing begins until the queue is empty, then the figures may begin anew.
     quiesce: Option<SearchStep>,
-    /// An I/O that waits for another in its range (serialize_overlap).
+    /// An I/O that waits for another in its range (serialize_overlap), or for a zone.
     held: Option<NextIo>,
     /// Ticks after which an I/O fails the job, by direction.
     max_latency: [u64; 3],
@@ -209,6 +217,7 @@ impl Worker {
             iolog,
             replay: ReplaySource::new(&job, &plan),
             flow,
+            zoned: ZonedPart::new(&job, &plan),
             search: DepthSearch::new(&job.latency, depth, &clock),
             quiesce: None,
             held: None,
@@ -252,6 +261,7 @@ impl Worker {
         if self.job.times.ramp.is_zero() {
             self.measure_from(now);
         }
+        self.begin_zones(true);
         if let Err(error) = self.go_round(backend, now) {
             let failure = Failure::new(
                 FailureKind::Io,
@@ -641,6 +651,7 @@ mod tests {
             len: bytes,
             end: bytes,
             layout: FileLayout::Nothing,
+            zones: None,
             read_only: false,
         };
         let classes = PriorityDraw::new(&job);

@@ -23,6 +23,9 @@ const ALL: &str = "pread64,pwrite64,read,write,lseek,preadv2,pwritev2,io_submit,
                    prctl";
 const SCSI: &str = "engine/src/native/backend/scsi.rs";
 const GUEST: &str = "cli/tests/guest.rs";
+const GENERIC: &str = "cli/tests/guest_nvme.rs";
+/// Zones of a device that has none.
+const ZBD: &str = "ioengine=null size=256k zonemode=zbd zonesize=32k rw=randwrite";
 const VERIFY: &str = "engine/tests/native/verify.rs";
 const GETEVENTS: &str = "io_getevents,io_pgetevents";
 /// 160 ms.
@@ -185,10 +188,19 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "thinktime": "0 30ms", "ioengine=null" => First(slow);
     "thinktime_blocks": "1 16", "ioengine=null thinktime=30ms" => First(slow);
     // Zones
-    "zonemode": "none strided", "ioengine=null size=256k zonerange=32k zoneskip=16k" => Own(zone_mode);
+    "zonemode": "none strided zbd", "ioengine=null size=256k zonerange=32k zoneskip=16k" => Own(zone_mode);
     "zonesize": "16k 8k", "ioengine=null size=256k zonerange=32k" => Ios;
     "zonerange": "16k 32k", "ioengine=null size=256k zonemode=strided zonesize=16k" => Ios;
     "zoneskip": "0 32k", "ioengine=null size=256k zonemode=strided zonesize=16k" => Ios;
+    "zonecapacity": "16k 32k", ZBD => Ios;
+    "read_beyond_wp": "0 1", "ioengine=null size=256k zonemode=zbd zonesize=32k rw=read" => Ios;
+    "max_open_zones": "1 2", ZBD => Ios;
+    "job_max_open_zones": "1 2", "ioengine=null size=256k zonemode=zbd zonesize=32k rw=randwrite max_open_zones=4" => Ios;
+    "ignore_zone_limits": "0 1", "direct=1" => Elsewhere(GENERIC, "zones_are_written_at_their_pointers_as_by_fio");
+    "zone_reset_threshold": "0.1 1", "ioengine=null size=256k zonemode=zbd zonesize=32k rw=randwrite zone_reset_frequency=0.5"
+        => First(zone_resets);
+    "zone_reset_frequency": "0 0.5", "ioengine=null size=256k zonemode=zbd zonesize=32k rw=randwrite zone_reset_threshold=0.1"
+        => First(zone_resets);
     // Steady state
     "ss": "iops:5% iops_slope:5% bw:5% bw_slope:5% lat:5% lat_slope:5%", "ioengine=null ss_dur=1"
         => First(steady);
@@ -396,7 +408,12 @@ fn more_calls_than_ios(case: &Case) -> Result<String, String> {
 /// By what `zonesize` makes of it: with `none` it contradicts.
 fn zone_mode(case: &Case) -> Result<String, String> {
     let sized = case.with("zonemode=strided", "zonemode=strided\nzonesize=16k");
-    See::Ios.look(&sized)
+    let zbd = "zonemode=zbd\nzonesize=16k\nread_beyond_wp=1\nsize=128k\nzonerange=0\nzoneskip=0";
+    See::Ios.look(&sized.with("zonemode=zbd", zbd))
+}
+
+fn zone_resets(job: &JobResult) -> String {
+    format!("{:?}", job.zone_resets)
 }
 
 /// Whether the first of two jobs does all its 2000 I/Os.
