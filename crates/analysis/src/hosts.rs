@@ -8,15 +8,21 @@
 mod slow;
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use fathom_model::result::{ALL_CLIENTS, Across, PriorityResult, RatesOf};
 use fathom_model::{Direction, DirectionResult, Histogram, Host, JobResult, Latency, Sample};
+
+use crate::certainty::{CertaintyCollector, JobCertainty};
 
 pub use slow::{HostFigures, by_host, median};
 
 /// For up to this share of the time hosts may run without all the others and
 /// nothing is said: it changes a sum of rates by no more.
 const APART_MOST: f64 = 0.02;
+
+/// Intervals in which one host is waited for that are kept one by one.
+const WAITED_MOST: usize = 1024;
 
 /// What happened in the time that all members of a job shared, from samples in
 /// order. Takes memory for the members, not for the time.
@@ -26,6 +32,7 @@ pub struct Overlap {
     names: Vec<String>,
     jobs: BTreeMap<String, Shared>,
     t_ms: u64,
+    keeps_intervals: bool,
 }
 
 /// One job's shared time. What all did since the last time when everyone had
@@ -40,12 +47,25 @@ struct Shared {
     seen_now: Vec<u32>,
     open: Sums,
     shared: Sums,
+    intervals: Option<Intervals>,
+}
+
+/// The sums of a job's shared intervals, one by one.
+#[derive(Debug, Default)]
+struct Intervals {
+    collector: CertaintyCollector,
+    /// Those that are shared once everyone is seen again; none where they are too many,
+    /// and count as one.
+    open: Vec<(u64, Sums)>,
 }
 
 #[derive(Debug, Clone, Default)]
 struct Sums {
     ms: u64,
     moved: BTreeMap<Direction, (u64, u64)>,
+    /// Where intervals are looked at: what all I/Os of an interval took. Only of
+    /// directions in which every sample tells.
+    clat: BTreeMap<Direction, Option<Histogram>>,
 }
 
 impl Sums {
@@ -56,9 +76,45 @@ impl Sums {
             *sum = (sum.0 + ios, sum.1 + bytes);
         }
     }
+
+    /// As samples of the interval that ends at `t_ms`.
+    fn samples(mut self, t_ms: u64) -> impl Iterator<Item = Sample> {
+        let moved = mem::take(&mut self.moved).into_iter();
+        moved.map(move |(dir, (ios, bytes))| Sample {
+            t_ms,
+            span_ms: self.ms,
+            job: 0,
+            dir,
+            ios,
+            bytes,
+            clat: self.clat.remove(&dir).flatten(),
+            lat: None,
+        })
+    }
 }
 
 impl Overlap {
+    /// One that also tells how far the sums can be trusted.
+    #[must_use]
+    pub fn of_intervals() -> Self {
+        Self {
+            keeps_intervals: true,
+            ..Self::default()
+        }
+    }
+
+    /// How far the sums of each job can be trusted, by its name, from the sums of the
+    /// intervals that all its members shared.
+    #[must_use]
+    pub fn certainties(self) -> BTreeMap<String, BTreeMap<Direction, JobCertainty>> {
+        let jobs = self.jobs.into_iter().filter_map(|(name, shared)| {
+            let of = shared.intervals?.collector.finish();
+            let of = of.into_iter().map(|((_, dir), of)| (dir, of));
+            Some((name, of.collect()))
+        });
+        jobs.collect()
+    }
+
     /// The jobs that the following samples refer to by place.
     pub fn begin(&mut self, names: &[String]) {
         let mut jobs: BTreeMap<String, Shared> = BTreeMap::new();
@@ -70,6 +126,10 @@ impl Overlap {
         }
         // Nothing is added up of what runs alone.
         jobs.retain(|_, shared| shared.seen.len() > 1);
+        if self.keeps_intervals {
+            jobs.values_mut()
+                .for_each(|shared| shared.intervals = Some(Intervals::default()));
+        }
         (self.names, self.jobs) = (names.to_vec(), jobs);
     }
 
@@ -81,6 +141,15 @@ impl Overlap {
         };
         let sum = shared.interval.moved.entry(sample.dir).or_default();
         *sum = (sum.0 + sample.ios, sum.1 + sample.bytes);
+        if shared.intervals.is_some() {
+            let all = shared.interval.clat.entry(sample.dir);
+            let all = all.or_insert_with(|| Some(Histogram::new()));
+            match (&mut *all, &sample.clat) {
+                (Some(all), Some(clat)) => all.merge(clat),
+                (all, _) if sample.ios > 0 => *all = None,
+                _ => {}
+            }
+        }
         shared.seen_now.push(sample.job);
     }
 
@@ -90,7 +159,7 @@ impl Overlap {
         self.t_ms = t_ms;
         for shared in self.jobs.values_mut() {
             shared.interval.ms = ms;
-            shared.end_interval();
+            shared.end_interval(t_ms);
         }
     }
 
@@ -108,7 +177,7 @@ impl Overlap {
 }
 
 impl Shared {
-    fn end_interval(&mut self) {
+    fn end_interval(&mut self, t_ms: u64) {
         let interval = std::mem::take(&mut self.interval);
         let now = std::mem::take(&mut self.seen_now);
         for member in now {
@@ -117,6 +186,9 @@ impl Shared {
         if !self.seen.values().all(|&seen| seen) {
             if self.begun {
                 self.open.add(&interval);
+                if let Some(intervals) = &mut self.intervals {
+                    intervals.wait(t_ms, interval);
+                }
             }
             return;
         }
@@ -124,10 +196,35 @@ impl Shared {
         // seen again: it may be the one in which a host begins or ends.
         if self.begun {
             self.shared.add(&self.open);
+            if let Some(intervals) = &mut self.intervals {
+                intervals.share(t_ms, interval.clone());
+            }
             self.open = interval;
         }
         self.begun = true;
         self.seen.values_mut().for_each(|seen| *seen = false);
+    }
+}
+
+impl Intervals {
+    /// Somebody has not been seen in this one.
+    fn wait(&mut self, t_ms: u64, interval: Sums) {
+        if self.open.len() < WAITED_MOST {
+            self.open.push((t_ms, interval));
+        } else if let Some((end_ms, last)) = self.open.last_mut() {
+            // A host that has ended is waited for to the end of the others.
+            *end_ms = t_ms;
+            last.add(&interval);
+            last.clat.clear();
+        }
+    }
+
+    /// Everyone has been seen: what was waited for was shared, and this one may be.
+    fn share(&mut self, t_ms: u64, interval: Sums) {
+        for (t_ms, sums) in mem::replace(&mut self.open, vec![(t_ms, interval)]) {
+            sums.samples(t_ms)
+                .for_each(|sample| self.collector.add(&sample));
+        }
     }
 }
 

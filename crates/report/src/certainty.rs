@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use fathom_analysis::certainty::{CertaintyCollector, JobCertainty};
-use fathom_analysis::hosts::label_of;
-use fathom_model::{Certainty, Direction, Event, JobResult, RunDocument, units};
+use fathom_analysis::hosts::{Overlap, label_of};
+use fathom_model::result::ALL_CLIENTS;
+use fathom_model::{Certainty, Direction, Event, Host, JobResult, RunDocument, units};
 use fathom_record::{Entries, RecordPart, SampleSum};
 
 use crate::table::title_of;
@@ -15,12 +16,16 @@ const SEGMENTS_MOST: u32 = 24;
 /// Changes of level that are told one by one.
 const SHIFTS_TOLD: usize = 5;
 
+/// How far sums over hosts can be trusted, by the name of the job.
+pub(crate) type SumCertainties = BTreeMap<String, BTreeMap<Direction, JobCertainty>>;
+
 /// What is known of the jobs of one step, by place and direction.
 #[derive(Debug, Default)]
 struct StepCertainty {
     names: Vec<String>,
     hosts: Vec<String>,
     of: BTreeMap<(u32, Direction), JobCertainty>,
+    sums: SumCertainties,
 }
 
 /// How far the figures of each step can be trusted, in their order.
@@ -29,6 +34,8 @@ pub(crate) struct StepCertainties {
     names: Vec<String>,
     hosts: Vec<String>,
     collector: CertaintyCollector,
+    /// The sums over hosts, where there are several.
+    sums: Overlap,
     ended: VecDeque<StepCertainty>,
     /// Whether everything was gathered before.
     is_whole: bool,
@@ -66,8 +73,14 @@ impl StepCertainties {
                 self.names.clone_from(names);
                 self.hosts.clone_from(hosts);
                 self.collector = CertaintyCollector::default();
+                self.sums = Overlap::of_intervals();
+                self.sums.begin(if hosts.is_empty() { &[] } else { names });
             }
-            Event::Sample(sample) => self.collector.add(sample),
+            Event::Sample(sample) => {
+                self.collector.add(sample);
+                self.sums.add(sample);
+            }
+            Event::Interval { t_ms, .. } => self.sums.interval(*t_ms),
             _ => {}
         }
     }
@@ -76,6 +89,14 @@ impl StepCertainties {
     pub(crate) fn add_sum(&mut self, sum: &SampleSum) {
         if !self.is_whole {
             self.collector.add_many(&sum.as_sample(), sum.clat.as_ref());
+            self.sums.add(&sum.as_sample());
+        }
+    }
+
+    /// What the sums since the last time add up to ends there.
+    pub(crate) fn end_sums(&mut self, t_ms: u64) {
+        if !self.is_whole {
+            self.sums.interval(t_ms);
         }
     }
 
@@ -89,13 +110,15 @@ impl StepCertainties {
             names: std::mem::take(&mut self.names),
             hosts: std::mem::take(&mut self.hosts),
             of: collector.finish(),
+            sums: std::mem::take(&mut self.sums).certainties(),
         });
     }
 
-    /// Gives the jobs of the step that ended first what is known of them.
-    pub(crate) fn give(&mut self, jobs: &mut [JobResult]) {
+    /// Gives the jobs of the step that ended first what is known of them; what is known
+    /// of their sums over hosts.
+    pub(crate) fn give(&mut self, jobs: &mut [JobResult]) -> SumCertainties {
         let Some(step) = self.ended.pop_front() else {
-            return;
+            return SumCertainties::default();
         };
         for ((place, dir), certainty) in step.of {
             let place = place as usize;
@@ -113,6 +136,26 @@ impl StepCertainties {
             };
             if let Some(job) = job {
                 give_direction(job, dir, certainty);
+            }
+        }
+        step.sums
+    }
+}
+
+/// Gives sums over hosts what is known of them. Of a sum that lacks a host nothing is: the
+/// samples do not lack it.
+pub(crate) fn give_totals(totals: &mut [JobResult], hosts: &[Host], known: SumCertainties) {
+    if hosts.iter().any(|host| host.lost.is_some()) {
+        return;
+    }
+    for (name, of) in known {
+        let is_it = |total: &&mut JobResult| {
+            let of = total.name.strip_prefix(ALL_CLIENTS).unwrap_or_default();
+            of.strip_prefix(": ").is_none_or(|of| of == name)
+        };
+        if let Some(total) = totals.iter_mut().find(is_it) {
+            for (dir, certainty) in of {
+                give_direction(total, dir, certainty);
             }
         }
     }

@@ -22,7 +22,7 @@ use jiff::Timestamp;
 
 use crate::certainty::StepCertainties;
 use crate::samples::SampleTally;
-use crate::{clean, nodes, samples};
+use crate::{certainty, clean, nodes, samples};
 
 /// The document of a run, without histograms.
 ///
@@ -281,6 +281,7 @@ impl RunReader {
         self.take_evidence(part);
         if let Some(t_ms) = sums.t_ms {
             self.overlap.interval(t_ms);
+            self.certainties.end_sums(t_ms);
         }
     }
 
@@ -448,8 +449,10 @@ impl RunReader {
         }
         let hosts = std::mem::take(&mut self.hosts);
         self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
-        self.certainties.give(&mut jobs);
-        jobs.extend(totals(&jobs, &hosts, &self.overlap));
+        let of_sums = self.certainties.give(&mut jobs);
+        let mut totals = totals(&jobs, &hosts, &self.overlap);
+        certainty::give_totals(&mut totals, &hosts, of_sums);
+        jobs.extend(totals);
         let told = std::mem::take(&mut self.told);
         for result in jobs.iter_mut().flat_map(clean::directions_mut) {
             result.told.extend(&told);

@@ -20,7 +20,7 @@ pub const SCHEMA: &str = "fathom.export/1";
 
 /// The columns behind x, named as fio-tests names them.
 const FIGURES: &str = ",Read IO throughput (KiB/s),Read IOPS,Read completion latency,\
-    Write IO throughput (KiB/s),Write IOPS,Write completion latency\n";
+    Write IO throughput (KiB/s),Write IOPS,Write completion latency,Verdict\n";
 
 /// Columns of figures, a line a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,8 @@ pub enum Separated {
 }
 
 /// A series as columns: x, then bandwidth in KiB/s, IOPS and mean completion
-/// latency in µs of reads and of writes. `None` when it has no good point.
+/// latency in µs of reads and of writes; with commas the verdict behind them, where it
+/// moves no column. `None` when it has no good point.
 ///
 /// Rates are cut to whole numbers, as fio's terse output has them, from which
 /// these columns stem. A direction that a point does not have stands as zeros:
@@ -80,6 +81,10 @@ pub fn separated(series: &Curve, form: Separated) -> Option<String> {
                 bw_kib.floor(),
                 iops.floor()
             );
+        }
+        if form == Separated::Commas {
+            text += separator;
+            text += point.verdict.name();
         }
         text.push('\n');
     }

@@ -1,3 +1,4 @@
+use fathom_model::Certainty;
 use fathom_model::result::SlowBy;
 
 use super::*;
@@ -60,7 +61,10 @@ fn sample(job: u32, t_ms: u64, ios: u64) -> Sample {
 
 /// `what[i][k]`: I/Os of host i in second k.
 fn overlap(what: &[&[u64]]) -> Overlap {
-    let mut overlap = Overlap::default();
+    fill(Overlap::default(), what)
+}
+
+fn fill(mut overlap: Overlap, what: &[&[u64]]) -> Overlap {
     overlap.begin(&vec!["a".to_owned(); what.len()]);
     for second in 0..what[0].len() {
         let t_ms = (second as u64 + 1) * 1000;
@@ -228,4 +232,35 @@ fn jobs_that_end_in_a_sync_are_not_counted_from_samples() {
     let total = &totals(&jobs, &hosts, &overlap)[0];
     assert_eq!(total.read.as_ref().unwrap().iops, 150.0);
     assert_eq!(total.across.as_ref().unwrap().rates, RatesOf::OwnTimes);
+}
+
+#[test]
+fn the_sum_of_hosts_has_an_interval_of_its_own() {
+    // Each goes up when the other goes down: of either alone little could be told.
+    let mut random = crate::random::Random(7);
+    let noise: Vec<u64> = (0..120).map(|_| (random.share() * 400.0) as u64).collect();
+    let x: Vec<u64> = noise.iter().map(|n| 500 + n).collect();
+    let y: Vec<u64> = noise.iter().map(|n| 1000 - n).collect();
+    let certainty = |what: &[&[u64]]| {
+        let mut overlap = fill(Overlap::of_intervals(), what).certainties();
+        let mut of = overlap.remove("a").unwrap();
+        of.remove(&Direction::Read).unwrap().rates
+    };
+    let sum = certainty(&[&x, &y]);
+    let Certainty::Interval { low, high, .. } = sum.iops else {
+        panic!("{sum:?}");
+    };
+    assert!((low, high) == (1500.0, 1500.0), "{low} to {high}");
+    // The first is the one in which a host may have begun, the last is not known to end.
+    assert_eq!(sum.intervals, 118);
+    // A host that stalls is missing in intervals, and not in time.
+    let mut stalled = y.clone();
+    stalled[50..60].fill(0);
+    let sum = certainty(&[&x, &stalled]);
+    assert_eq!(sum.intervals, 118);
+    // One that ends is waited for, and what the other does alone does not count.
+    let mut ended = y;
+    ended[60..].fill(0);
+    assert_eq!(certainty(&[&x, &ended]).intervals, 58);
+    assert!(fill(Overlap::default(), &[&x, &x]).certainties().is_empty());
 }

@@ -230,12 +230,12 @@ impl Pseudonyms {
 
     /// Takes the users and hosts that a text speaks of.
     pub(super) fn overhear(&mut self, text: &str) {
-        for home in ["/home/", "/Users/"] {
-            for (_, rest) in text
-                .match_indices(home)
-                .map(|(at, it)| text.split_at(at + it.len()))
-            {
-                self.learn_word(WordKind::User, leading_name(rest));
+        for folder in ["home", "Users"] {
+            let homes = text.match_indices(folder);
+            for (at, _) in homes.filter(|&(at, _)| text[..at].ends_with('/')) {
+                if let Some(rest) = text[at + folder.len()..].strip_prefix('/') {
+                    self.learn_word(WordKind::User, leading_name(rest));
+                }
             }
         }
         for (before, token) in tokens(text) {
