@@ -67,7 +67,10 @@ fn runs_are_listed_with_their_sizes_and_tags() {
     let (dir, runs) = place(&["one", "two"]);
     fs::write(runs[0].join("raw/large"), vec![0; 3 << 20]).unwrap();
     let all = json(dir.path(), &["runs"]);
-    assert!(all["runs"][0]["bytes"].as_u64() > Some(3 << 20), "{all}");
+    assert!(
+        all["runs"][0]["folder_bytes"].as_u64() > Some(3 << 20),
+        "{all}"
+    );
     let text = stdout(&fathom(dir.path(), &["runs"]));
     assert!(text.contains("size") && text.contains("3.00 MiB"), "{text}");
     let one = json(dir.path(), &["runs", "two"]);

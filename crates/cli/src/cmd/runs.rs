@@ -84,7 +84,7 @@ pub(in crate::cmd) struct RunRow {
     #[serde(flatten)]
     pub figure: Option<Figure>,
     /// Of all its files.
-    bytes: u64,
+    folder_bytes: u64,
     /// Those it was begun with, and those of later.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tags: BTreeMap<String, String>,
@@ -182,7 +182,7 @@ pub(in crate::cmd) fn row(run: ListedRun) -> RunRow {
             duration_ms: None,
             verdict: None,
             figure: None,
-            bytes: fathom_record::folder_bytes(&run.dir),
+            folder_bytes: fathom_record::folder_bytes(&run.dir),
             tags: BTreeMap::new(),
             reason: Some(error.to_string()),
         },
@@ -212,7 +212,7 @@ fn readable(dir: &Path, summary: RunSummary) -> RunRow {
         started: rfc3339(summary.started_ms),
         ended: summary.ended_ms.map(rfc3339),
         duration_ms: ended_ms.and_then(duration),
-        bytes: fathom_record::folder_bytes(dir),
+        folder_bytes: fathom_record::folder_bytes(dir),
         tags: summary.tags,
         id: summary.id,
         reason: None,
@@ -280,7 +280,7 @@ fn table(runs: &[RunRow]) -> Grid {
                 iops => units::count(iops),
             }),
             figure(|figure| units::bytes_per_second(figure.bw_bytes)),
-            units::bytes(run.bytes as f64).into(),
+            units::bytes(run.folder_bytes as f64).into(),
         ]);
     }
     grid

@@ -6,6 +6,7 @@ use std::path::Path;
 const NUMBERS: &[&str] = &[
     "at_ms",
     "cpus",
+    "folder_bytes",
     "gap_ms",
     "memory_bytes",
     "pid",
@@ -86,7 +87,24 @@ pub fn normal(text: &str, dir: &Path) -> String {
     for (before, after) in BETWEEN {
         text = without_between(&text, before, after);
     }
-    text
+    without_sizes(&text)
+}
+
+/// The list of runs without how large they are: it has the digits of times in it.
+fn without_sizes(text: &str) -> String {
+    let mut is_list = false;
+    let mut out = String::new();
+    for line in text.split_inclusive('\n') {
+        is_list = match line.starts_with("run ") {
+            true => line.ends_with("  size\n"),
+            false => is_list && line.starts_with("TIME-"),
+        };
+        match line.trim_end().rfind("  ").filter(|_| is_list) {
+            Some(at) if line.starts_with("TIME-") => out = out + &line[..at] + "  SIZE\n",
+            _ => out += line,
+        }
+    }
+    out
 }
 
 /// Takes out what stands behind `"key":`, unless that is null.
