@@ -1,7 +1,11 @@
 //! `fathom schema`: JSON Schemas of what `--json` prints, made from the types that print it.
 
+use std::collections::BTreeMap;
+
+use anyhow::Context as _;
 use clap::builder::PossibleValuesParser;
 use fathom_model::Exit;
+use flate2::read::GzDecoder;
 use schemars::JsonSchema;
 
 use super::Global;
@@ -29,12 +33,15 @@ pub struct Args {
     name: Option<String>,
 }
 
+/// The text of each file of schemas, packed by build.rs.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.json.gz"));
+
 /// A document and its schema.
 struct DocumentSchema {
     name: &'static str,
-    /// The schema, as docs/ have it: a test makes it from the type that is written, so
-    /// that the program need not hold what makes it.
-    text: &'static str,
+    /// Its file below docs/: a test makes it from the type that is written, so that the
+    /// program need not hold what makes it.
+    file: &'static str,
     #[cfg(test)]
     of: fn() -> schemars::Schema,
 }
@@ -43,7 +50,7 @@ macro_rules! documents {
     ($($name:literal: $file:literal, $of:expr;)*) => {
         const DOCUMENTS: &[DocumentSchema] = &[$(DocumentSchema {
             name: $name,
-            text: include_str!(concat!("../../../../docs/", $file)),
+            file: $file,
             #[cfg(test)]
             of: $of,
         }),*];
@@ -133,7 +140,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.name {
         Some(name) => {
             let found = DOCUMENTS.iter().find(|document| document.name == name);
-            out::line(found.map_or("", |document| document.text).trim_end());
+            let mut packed: BTreeMap<String, String> =
+                serde_json::from_reader(GzDecoder::new(PACKED))
+                    .context("the schemas in this program are damaged")?;
+            let text = found.and_then(|document| packed.remove(document.file));
+            out::line(text.unwrap_or_default().trim_end());
         }
         None if global.json => out::json(&SchemaList {
             schema: "fathom.schemas/1",
@@ -207,6 +218,17 @@ mod tests {
         for entry in std::fs::read_dir(&dir).unwrap() {
             let path = entry.unwrap().path();
             assert!(known.contains(&path), "{}: of no type", path.display());
+        }
+    }
+
+    #[test]
+    fn the_program_has_every_schema() {
+        let packed: BTreeMap<String, String> =
+            serde_json::from_reader(GzDecoder::new(PACKED)).unwrap();
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        for document in DOCUMENTS {
+            let text = std::fs::read_to_string(docs.join(document.file)).unwrap();
+            assert_eq!(packed.get(document.file), Some(&text), "{}", document.name);
         }
     }
 
