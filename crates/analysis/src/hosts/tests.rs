@@ -1,5 +1,5 @@
-use fathom_model::Certainty;
 use fathom_model::result::SlowBy;
+use fathom_model::{Certainty, Sample};
 
 use super::*;
 

@@ -2,6 +2,7 @@
 //! and users, paths and addresses have pseudonyms, the same one wherever the same word
 //! stands. What a report or an archive is made of then is a record like any other.
 
+mod looks;
 mod words;
 
 use std::collections::BTreeSet;
