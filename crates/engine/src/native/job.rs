@@ -223,6 +223,8 @@ impl ZoneOptions {
             } else {
                 self.size
             },
+            skip: self.skip + self.skip_zones.saturating_mul(self.size),
+            skip_zones: 0,
             ..*self
         })
     }
