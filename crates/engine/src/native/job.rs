@@ -223,6 +223,8 @@ impl ZoneOptions {
             } else {
                 self.size
             },
+            skip: self.skip + self.skip_zones.saturating_mul(self.size),
+            skip_zones: 0,
             ..*self
         })
     }
@@ -446,7 +448,14 @@ pub(super) struct RateOptions {
     pub(super) ios_per_second: [Option<u64>; 3],
     pub(super) poisson: bool,
     pub(super) think: Duration,
-    pub(super) think_blocks: u64,
+    /// I/Os between two such times; `None`: one, or with `think_every` any number.
+    pub(super) think_blocks: Option<u64>,
+    /// They count when they are handed over, else when they are over.
+    pub(super) think_by_issue: bool,
+    /// Time of I/O between two such times, too.
+    pub(super) think_every: Duration,
+    /// How much of each such time passes in spinning.
+    pub(super) think_spin: Duration,
     /// Below this for a cycle the job fails.
     pub(super) least_bytes_per_second: [Option<u64>; 3],
     pub(super) least_ios_per_second: [Option<u64>; 3],
@@ -643,7 +652,6 @@ impl NativeJob {
             queue: Queue::default(),
             times: Times::default(),
             pace: RateOptions {
-                think_blocks: 1,
                 cycle: Duration::from_secs(1),
                 ..RateOptions::default()
             },

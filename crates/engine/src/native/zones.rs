@@ -129,6 +129,11 @@ mod tests {
         };
         assert_eq!(options.strided(1).map(|zones| zones.range), Some(4096));
         assert_eq!(options.strided(2), None);
+        let in_zones = ZoneOptions {
+            skip_zones: 2,
+            ..options
+        };
+        assert_eq!(in_zones.strided(1).map(|zones| zones.skip), Some(8192));
         assert_eq!(ZoneOptions::default().strided(1), None);
     }
 }

@@ -210,9 +210,15 @@ fn of_zones(job: &NativeJob) -> Option<(&'static str, String)> {
     if zones.is_zbd() {
         return zbd_fault(job).map(|(option, what)| (option, what.to_owned()));
     }
-    let amounts = [job.extent.size, job.extent.io_size, job.extent.offset];
+    let extent = &job.extent;
+    let amounts = [
+        extent.size,
+        extent.io_size,
+        extent.offset,
+        extent.offset_increment,
+    ];
     let of_zones = |amount: &Option<FileAmount>| matches!(amount, Some(FileAmount::Zones(_)));
-    if zones.size == 0 && amounts.iter().any(of_zones) {
+    if zones.size == 0 && (amounts.iter().any(of_zones) || zones.skip_zones > 0) {
         return Some(("zonesize", "an amount of zones needs it".to_owned()));
     }
     let (option, what) = match (zones.is_strided(), zones.size) {

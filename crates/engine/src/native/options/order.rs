@@ -136,7 +136,23 @@ pub(super) const TIMES: &[OptionRow] = &[
         Ok(())
     }),
     same(&["thinktime_blocks"], |job, v| {
-        job.pace.think_blocks = v.number::<u64>()?.max(1);
+        job.pace.think_blocks = Some(v.number::<u64>()?.max(1));
+        Ok(())
+    }),
+    same(&["thinktime_blocks_type"], |job, v| {
+        job.pace.think_by_issue = match v.text()? {
+            "complete" => false,
+            "issue" => true,
+            other => return Err(format!("'{other}' is neither complete nor issue")),
+        };
+        Ok(())
+    }),
+    same(&["thinktime_iotime"], |job, v| {
+        job.pace.think_every = v.time(BareTimeUnit::Seconds)?;
+        Ok(())
+    }),
+    same(&["thinktime_spin"], |job, v| {
+        job.pace.think_spin = v.time(BareTimeUnit::Micros)?;
         Ok(())
     }),
 ];

@@ -172,6 +172,9 @@ impl Worker {
     #[inline]
     fn release(&mut self, slot: u32) {
         self.leave_zone(slot);
+        if let Some(thinking) = &mut self.thinking {
+            thinking.completed(self.in_flight[slot as usize].op);
+        }
         self.stats.slots[slot as usize].kind.store(0, Relaxed);
         self.free.push(slot);
     }

@@ -65,7 +65,9 @@ impl Worker {
             if self.verify.is_some() && (self.begin_backlog(now) || self.pretend()) {
                 return None;
             }
-            if self.until_think == 0 {
+            if let Some(thinking) = &mut self.thinking
+                && thinking.is_due(now)
+            {
                 return self.think(now);
             }
             if self.replay.is_some() && self.held.is_none() {
@@ -184,15 +186,6 @@ impl Worker {
         self.begin_zones(false);
     }
 
-    /// thinktime: the queue runs empty, then the worker waits.
-    pub(super) fn think(&mut self, now: u64) -> Option<u64> {
-        if self.free.len() < self.depth {
-            return None;
-        }
-        self.until_think = self.job.pace.think_blocks;
-        Some(now.saturating_add(self.ticks(self.job.pace.think)))
-    }
-
     /// A direction that may begin now and when it should have begun, or when
     /// the first of them may.
     #[inline]
@@ -283,7 +276,9 @@ impl Worker {
         }
         self.issued_bytes += u64::from(next.len);
         self.issued_ios += 1;
-        self.until_think = self.until_think.saturating_sub(1);
+        if let Some(thinking) = &mut self.thinking {
+            thinking.issued();
+        }
         self.pass_left = self.pass_left.saturating_sub(u64::from(next.len));
         self.in_flight[slot as usize] = InFlight {
             op,

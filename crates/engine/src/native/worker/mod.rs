@@ -11,6 +11,7 @@ mod draw;
 mod flow;
 mod read_back;
 mod search;
+mod think;
 mod zoned;
 
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
 pub(super) use flow::{FlowGroup, FlowShare};
 use read_back::Verifier;
 use search::{DepthSearch, SearchStep};
+use think::Thinking;
 use zoned::ZonedPart;
 
 /// Longest sleep without a look at the stop flag.
@@ -114,7 +116,7 @@ pub(super) struct Worker {
     writes_since_fdatasync: u64,
     issued_bytes: u64,
     issued_ios: u64,
-    until_think: u64,
+    thinking: Option<Thinking>,
     /// Bytes left of this pass.
     pass_left: u64,
     ramp_end: u64,
@@ -206,7 +208,7 @@ impl Worker {
             writes_since_fdatasync: 0,
             issued_bytes: 0,
             issued_ios: 0,
-            until_think: until_think(&job),
+            thinking: Thinking::new(&job.pace, &clock),
             pass_left: plan.pass_bytes,
             ramp_end: 0,
             end: u64::MAX,
@@ -256,6 +258,9 @@ impl Worker {
         self.ramp_end = now.saturating_add(self.ticks(self.job.times.ramp));
         if let Some(pacer) = &mut self.pacer {
             pacer.start(now);
+        }
+        if let Some(thinking) = &mut self.thinking {
+            thinking.start(now);
         }
         self.stats.set_phase(WorkerPhase::Ramp);
         if self.job.times.ramp.is_zero() {
@@ -389,7 +394,7 @@ impl Worker {
             Some(verify) if verify.is_reading_back() => verify.is_through(),
             Some(verify) if verify.has_backlog() => true,
             _ => {
-                self.until_think == 0
+                self.is_to_think()
                     || self.pass_left == 0
                     || self.held.is_some()
                     || self.is_deep_enough(busy)
@@ -522,14 +527,6 @@ impl Worker {
 /// idles meanwhile. More in one call saves no time that could be measured
 /// (docs/decisions/0005-parts-of-a-queue.md).
 const PART: usize = 8;
-
-/// I/Os until the first thinktime.
-fn until_think(job: &NativeJob) -> u64 {
-    if job.pace.think.is_zero() {
-        return u64::MAX;
-    }
-    job.pace.think_blocks
-}
 
 /// max_latency in ticks.
 fn latency_limits(job: &NativeJob, clock: &TickClock) -> [u64; 3] {

@@ -187,6 +187,11 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "flow_sleep": "0 450000", SLEEPS => Own(last_slow);
     "thinktime": "0 30ms", "ioengine=null" => First(slow);
     "thinktime_blocks": "1 16", "ioengine=null thinktime=30ms" => First(slow);
+    "thinktime_blocks_type": "complete issue",
+        "ioengine=libaio iodepth=8 iodepth_batch_submit=8 direct=1 thinktime=1ms thinktime_blocks=4"
+        => Own(|case| case.largest("io_submit", 1));
+    "thinktime_iotime": "0 10", "ioengine=null thinktime=30ms" => First(slow);
+    "thinktime_spin": "0 30ms", "ioengine=null thinktime=30ms" => First(spins);
     // Zones
     "zonemode": "none strided zbd", "ioengine=null size=256k zonerange=32k zoneskip=16k" => Own(zone_mode);
     "zonesize": "16k 8k", "ioengine=null size=256k zonerange=32k" => Ios;
@@ -410,6 +415,13 @@ fn zone_mode(case: &Case) -> Result<String, String> {
     let sized = case.with("zonemode=strided", "zonemode=strided\nzonesize=16k");
     let zbd = "zonemode=zbd\nzonesize=16k\nread_beyond_wp=1\nsize=128k\nzonerange=0\nzoneskip=0";
     See::Ios.look(&sized.with("zonemode=zbd", zbd))
+}
+
+/// Whether its thread was busy for a fifth of its time at least.
+fn spins(job: &JobResult) -> String {
+    let cpu = job.cpu.as_ref();
+    cpu.is_some_and(|cpu| cpu.user_percent + cpu.system_percent > 20.0)
+        .to_string()
 }
 
 fn zone_resets(job: &JobResult) -> String {
