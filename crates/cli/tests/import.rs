@@ -292,3 +292,37 @@ fn a_folder_of_outputs_that_vary_is_drawn_as_curves() {
         "{drawn:?}"
     );
 }
+
+#[test]
+fn results_of_other_tools_are_imported_with_what_they_do_not_tell() {
+    let import = Import::new();
+    let folder = fixture("foreign");
+    let output = import.import(&[folder], &["--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let said = stderr(&output);
+    for tool in [
+        "elbencho tells whole rates",
+        "DISKSPD's XML has counts",
+        "vdbench's summary",
+    ] {
+        let text = String::from_utf8(output.stdout.clone()).unwrap();
+        assert!(text.contains(tool), "{text}");
+    }
+    assert!(
+        said.contains("points in") && said.contains("series over iodepth"),
+        "{said}"
+    );
+    // Beside outputs of fio, and alone.
+    let both = import.import(&[fixture("foreign/kdiskmark.txt"), fixture("rw.json")], &[]);
+    assert!(both.status.success(), "{both:?}");
+    assert!(
+        stderr(&both).contains("CrystalDiskMark text of KDiskMark 1.6.0"),
+        "{both:?}"
+    );
+    let cut = import.dir.path().join("cut.csv");
+    let csv = std::fs::read_to_string(fixture("foreign/elbencho.csv")).unwrap();
+    std::fs::write(&cut, &csv[..csv.len() - 60]).unwrap();
+    let refused = import.import(&[cut], &[]);
+    assert_eq!(refused.status.code(), Some(3));
+    assert!(stderr(&refused).contains("elbencho, line 4"), "{refused:?}");
+}

@@ -108,10 +108,12 @@ fn every_kind_of_log_has_its_plot_with_a_line_for_each_job() {
     // fio's null engine has no submission to speak of: those logs are empty.
     let expected = [
         "out-bw.svg",
+        "out-clat-cdf.svg",
         "out-clat-heat.svg",
         "out-clat-percentiles.svg",
         "out-clat.svg",
         "out-iops.svg",
+        "out-lat-cdf.svg",
         "out-lat-heat.svg",
         "out-lat-percentiles.svg",
         "out-lat.svg",
@@ -164,7 +166,7 @@ fn all_coarsenesses_show_the_same_ios() {
             }
             let log = "out_clat_hist.1.log";
             stdout(plot(dir, &[log, "--out", "p"]));
-            assert_eq!(names(&dir.join("p"), ".svg").len(), 2);
+            assert_eq!(names(&dir.join("p"), ".svg").len(), 3);
             let heat = texts(&dir.join("p/out-clat-heat.svg"));
             let steps = heat
                 .iter()
@@ -225,6 +227,7 @@ fn averaged_and_packed_logs_and_folders_are_read() {
         "out-clat.svg",
         "out-clat-percentiles.svg",
         "out-clat-heat.svg",
+        "out-clat-cdf.svg",
     ];
     assert_eq!(files, expected);
     let lat = texts(&dir.join("p/out-lat.svg"));
@@ -382,7 +385,7 @@ fn plots_are_shown_on_a_desktop_and_saved_without_one() {
         .unwrap();
     stdout(output);
     let page = wait_for(&dir.join("shown.html"));
-    assert_eq!(page.matches("<svg").count(), 3);
+    assert_eq!(page.matches("<svg").count(), 4);
     assert!(
         page.contains("id=\"t2\"") && !page.contains("id=\"t\""),
         "each id is there once"

@@ -19,6 +19,7 @@ pub use fathom_model::Outcome;
 pub mod bounded;
 pub mod choice;
 pub mod fio;
+pub mod foreign;
 // Elsewhere nothing is replayed, but logs are judged.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 mod iolog;

@@ -54,7 +54,8 @@ impl TimelineSlice {
         }
     }
 
-    fn merge(&mut self, other: &Self) {
+    /// Adds all of another.
+    pub fn merge(&mut self, other: &Self) {
         if other.n == 0 {
             return;
         }

@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use fathom_campaign::imported::{self, ImportedLoad};
 use fathom_engine::fio::import::{self, FioOutput, ImportError};
+use fathom_engine::foreign::{self, ForeignTool};
 use fathom_engine::regular;
 use fathom_model::{Event, Exit, Outcome, Point, Results, RunStatus, units};
 use fathom_record::{Header, RecordError, Writer};
@@ -25,13 +27,17 @@ const MOST_BYTES_AT_ONCE: u64 = 4 << 30;
 /// More files in one import are refused: every one becomes a step of one run.
 const MOST_FILES: usize = 10_000;
 
-/// Turn outputs of fio, or a folder of fio-tests, into a record
+/// Turn outputs of fio and of other tools, or a folder of fio-tests, into a record
 ///
 /// Reads json and json+ (fio 2.x to 3.x, client mode too, also with other text
 /// around it), terse v2 to v5, and the normal text output. Of a folder, every
 /// file in it and below that fio wrote. Every file becomes a step of one run.
 ///
-/// What varies among them (depth, jobs, block size, mix, host and any other option)
+/// Results of other tools are read as well: elbencho (CSV, JSON), the text of
+/// CrystalDiskMark and KDiskMark, DISKSPD's XML, vdbench's summary. What each of them
+/// does not tell is said.
+///
+/// What varies among all (depth, jobs, block size, mix, host and any other option)
 /// makes points and series, which `fathom graph` and `fathom report` draw as curves:
 /// from the options that the outputs tell, and from names only where they tell none.
 ///
@@ -44,6 +50,7 @@ Examples:
   fathom import result.json                 one output of fio
   fathom import before.json after.json      two steps of one run
   fathom import results/ --name qualify     every output in a folder
+  fathom import elbencho.csv mark.txt       results of other tools
   fathom import fio-tests/tests             a whole campaign of fio-tests, or a part of it
   fio --output-format=json+ job.fio | fathom import - --name job
 
@@ -51,7 +58,7 @@ The run is 'failed' when a job in it reported an error, and 'interrupted' when
 fio was told to stop; both are imported, with exit code 0. What is damaged in a
 folder is named and left out, with exit code 1.")]
 pub struct Args {
-    /// Outputs of fio, or folders of them; '-' reads stdin
+    /// Outputs of fio or of other tools, or folders of them; '-' reads stdin
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Name of the run [default: that of the first path]
@@ -62,14 +69,30 @@ pub struct Args {
 /// More files than this are summed up.
 const MOST_LINES: usize = 8;
 
-/// One file that fio wrote.
+/// Who wrote a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum SourceFormat {
+    Fio(FioOutput),
+    Other(ForeignTool),
+}
+
+impl fmt::Display for SourceFormat {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Fio(output) => output.fmt(f),
+            Self::Other(tool) => tool.fmt(f),
+        }
+    }
+}
+
+/// One file that fio, or another tool, wrote.
 struct Source {
     /// Path as given, or found in a folder.
     path: PathBuf,
     /// What it is called as a step.
     step: String,
     bytes: Vec<u8>,
-    format: FioOutput,
+    format: SourceFormat,
     results: Vec<Results>,
     warnings: Vec<String>,
 }
@@ -135,10 +158,8 @@ fn summary(sources: &[Source]) -> Vec<String> {
         format!("{}{version}", source.format)
     };
     let jobs = |source: &Source| -> usize {
-        let last = reports(source)
-            .into_iter()
-            .map(|report| report.last.jobs.len());
-        last.sum()
+        let last = loads(source).into_iter();
+        last.map(|report| report.last.jobs.len()).sum()
     };
     if sources.len() > MOST_LINES {
         let mut kinds = BTreeMap::<String, (usize, usize)>::new();
@@ -336,6 +357,17 @@ fn read_source(path: &Path, step: String) -> Result<Source, Unread> {
         }
         _ => Unread::Damaged(error.to_string()),
     })?;
+    if let Some(read) = foreign::read(&bytes) {
+        let of = read.map_err(|error| Unread::Damaged(error.to_string()))?;
+        return Ok(Source {
+            path: path.to_owned(),
+            step,
+            bytes,
+            format: SourceFormat::Other(of.tool),
+            results: of.loads,
+            warnings: vec![of.tool.loss().to_owned()],
+        });
+    }
     parse(path.to_owned(), step, bytes).map_err(|error| match error {
         ImportError::Empty | ImportError::NotFio { .. } => Unread::Foreign(error.to_string()),
         ImportError::NoJobs(_) | ImportError::Json(_) => Unread::Damaged(error.to_string()),
@@ -369,7 +401,7 @@ fn parse(path: PathBuf, step: String, bytes: Vec<u8>) -> Result<Source, ImportEr
         path,
         step,
         bytes,
-        format,
+        format: SourceFormat::Fio(format),
         results,
         warnings,
     })
@@ -392,7 +424,7 @@ impl<'r> Told<'r> {
     fn of(sources: &'r [Source]) -> Self {
         let reports: Vec<Vec<ImportedReport>> = sources.iter().map(loads).collect();
         let text = |source: &'r Source| {
-            let is_normal = source.format == FioOutput::Normal;
+            let is_normal = source.format == SourceFormat::Fio(FioOutput::Normal);
             is_normal.then(|| String::from_utf8_lossy(&source.bytes))
         };
         let texts: Vec<Option<Cow<str>>> = sources.iter().map(text).collect();
@@ -436,6 +468,18 @@ impl<'r> Told<'r> {
 /// of their own.
 fn loads(source: &Source) -> Vec<ImportedReport<'_>> {
     let mut all = Vec::new();
+    if let SourceFormat::Other(_) = source.format {
+        let name = |of: &Results| match (&source.results[..], &of.jobs[..]) {
+            ([_, _, ..], [job, ..]) => format!("{}/{}", source.step, job.name),
+            _ => source.step.clone(),
+        };
+        all.extend(source.results.iter().map(|of| ImportedReport {
+            name: name(of),
+            states: Vec::new(),
+            last: Cow::Borrowed(of),
+        }));
+        return all;
+    }
     for report in reports(source) {
         if !imported::one_after_the_other(&report.last) {
             all.push(report);

@@ -19,8 +19,9 @@ use crate::pictures::{self, PictureFormat, PictureStyle};
 /// Draw fio's logs: bandwidth, IOPS and latencies over time
 ///
 /// A plot of each kind of log there is (write_bw_log, write_iops_log,
-/// write_lat_log), a line for each job; the percentiles of latencies over time and
-/// a heat map of them, from logs of single I/Os or of histograms (write_hist_log).
+/// write_lat_log), a line for each job; the percentiles of latencies over time, a
+/// heat map and the distribution of them, each priority by itself where there are
+/// several, from logs of single I/Os or of histograms (write_hist_log).
 /// Logs may have any length and form, plain or gzip: what is drawn is reduced to
 /// what can be seen, and the highest and lowest values stay. Nothing else is needed.
 ///
@@ -62,6 +63,9 @@ pub struct Args {
     /// Light on dark
     #[arg(long)]
     dark: bool,
+    /// A line for each job, also of more than 8: their sum and a band otherwise
+    #[arg(long)]
+    lines: bool,
     #[command(flatten)]
     reading: LogReading,
     /// Leave malformed lines out and count them
@@ -94,6 +98,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         name: find::name(&found),
         logs: read.logs,
         bin_error_percent: read.bin_error_percent,
+        lines: args.lines,
     };
     let drawn = of_logs(&logs);
     if drawn.is_empty() {

@@ -1,5 +1,6 @@
 //! From logs to what is drawn of them.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -7,7 +8,7 @@ use std::thread;
 use fathom_analysis::latlog::Timeline;
 use fathom_device::threads;
 use fathom_engine::fio::log::{self, BinLayout, Collect, Histograms, Log, LogError, Options};
-use fathom_model::{LogEntry, LogKind};
+use fathom_model::{LogEntry, LogKind, PrioColumn};
 use fathom_report::graphs::logs::JobLog;
 
 use super::find::FoundLog;
@@ -28,22 +29,82 @@ pub(super) struct ReadLogs {
 /// One log.
 struct LogTimeline {
     timeline: Timeline,
+    classes: Vec<(u16, Timeline)>,
+    prio: PrioColumn,
     notes: Vec<String>,
     bin_error_percent: Option<f64>,
 }
 
-/// The lines of one part of a log.
-struct PlotLines(Timeline);
+/// Priorities that are drawn by themselves; of more, the others are with the first.
+const CLASSES_MAX: usize = 16;
+
+/// The lines of one part of a log, by priority.
+struct PlotLines {
+    distribution: bool,
+    classes: Vec<(u16, Timeline)>,
+    /// The place of the last line's.
+    last: usize,
+}
+
+impl PlotLines {
+    fn new(distribution: bool) -> Self {
+        Self {
+            distribution,
+            classes: vec![(0, Timeline::new(distribution))],
+            last: 0,
+        }
+    }
+
+    #[cold]
+    fn place(&mut self, prio: u16) -> usize {
+        let known = self.classes.iter().position(|(of, _)| *of == prio);
+        known.unwrap_or_else(|| {
+            if self.classes.len() == CLASSES_MAX {
+                return 0;
+            }
+            self.classes.push((prio, Timeline::new(true)));
+            self.classes.len() - 1
+        })
+    }
+}
 
 impl Collect for PlotLines {
     #[inline]
     fn add(&mut self, entry: &LogEntry) {
-        self.0.add(entry);
+        // Rates are of all priorities.
+        if self.distribution && self.classes[self.last].0 != entry.prio {
+            self.last = self.place(entry.prio);
+        }
+        self.classes[self.last].1.add(entry);
     }
 
     fn end(&mut self) {
-        self.0.end();
+        for (_, timeline) in &mut self.classes {
+            timeline.end();
+        }
     }
+}
+
+/// All lines of a log, and those of each priority where there are several.
+fn together(parts: Vec<PlotLines>) -> (Timeline, Vec<(u16, Timeline)>) {
+    let mut all: BTreeMap<u16, Vec<Timeline>> = BTreeMap::new();
+    for part in parts {
+        for (prio, timeline) in part.classes {
+            if timeline.tracks().next().is_some() {
+                all.entry(prio).or_default().push(timeline);
+            }
+        }
+    }
+    let mut classes: Vec<(u16, Timeline)> = all
+        .into_iter()
+        .map(|(prio, parts)| (prio, Timeline::of(parts)))
+        .collect();
+    if classes.len() == 1 {
+        let (_, one) = classes.remove(0);
+        return (one, Vec::new());
+    }
+    let each = classes.iter().map(|(_, of)| of.coarser(u64::MAX));
+    (Timeline::of(each.collect()), classes)
 }
 
 /// Reads all logs, several at once.
@@ -114,6 +175,8 @@ impl ReadLogs {
             job: found.job.clone(),
             kind: found.name.kind,
             timeline: one.timeline,
+            classes: one.classes,
+            prio: one.prio,
         });
     }
 }
@@ -126,11 +189,8 @@ fn one(found: &FoundLog, options: Options, reading: LogReading) -> Result<LogTim
         ));
     }
     let distribution = found.name.kind.is_latency();
-    let mut log = log::read(&found.path, options, |_| {
-        PlotLines(Timeline::new(distribution))
-    })?;
-    let parts = std::mem::take(&mut log.parts);
-    let timeline = Timeline::of(parts.into_iter().map(|PlotLines(part)| part).collect());
+    let mut log = log::read(&found.path, options, |_| PlotLines::new(distribution))?;
+    let (timeline, classes) = together(std::mem::take(&mut log.parts));
     let mut notes = lost(log.skipped, log.cut_bytes, log.cut_gzip);
     notes.extend(told(&log));
     notes.extend(reading.times(log.origin_ms, log.first_ms));
@@ -139,6 +199,8 @@ fn one(found: &FoundLog, options: Options, reading: LogReading) -> Result<LogTim
     }
     Ok(LogTimeline {
         timeline,
+        classes,
+        prio: log.form.map_or(PrioColumn::Absent, |form| form.prio),
         notes,
         bin_error_percent: None,
     })
@@ -159,6 +221,8 @@ fn histograms(log: Histograms, reading: LogReading) -> LogTimeline {
     notes.extend(fiolog::beyond(&log));
     LogTimeline {
         timeline,
+        classes: Vec::new(),
+        prio: PrioColumn::Absent,
         notes,
         bin_error_percent: log.layout.map(BinLayout::error_percent),
     }

@@ -148,7 +148,7 @@ fn ink(place: usize, jobs: &[&JobLog], log: &JobLog, dir: Option<Direction>) -> 
     }
 }
 
-fn axis(kind: LogKind) -> ChartAxis {
+pub(super) fn axis(kind: LogKind) -> ChartAxis {
     let quantity = match kind {
         LogKind::Bandwidth => Quantity::BytesPerSecond,
         LogKind::Iops => Quantity::Rate,
@@ -163,7 +163,7 @@ fn axis(kind: LogKind) -> ChartAxis {
 }
 
 /// Logs of bandwidth are in KiB/s.
-fn scaled(kind: LogKind, value: f64) -> f64 {
+pub(super) fn scaled(kind: LogKind, value: f64) -> f64 {
     match kind {
         LogKind::Bandwidth => value * 1024.0,
         _ => value,

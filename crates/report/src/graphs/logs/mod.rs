@@ -1,10 +1,14 @@
 //! The plots of fio's logs: each kind over time with a line for each job, the
-//! percentiles of latencies over time, and a heat map of them.
+//! percentiles of latencies over time, a heat map of them and their distribution;
+//! of many jobs sums and bands, of several priorities each.
 //!
 //! What is drawn does not grow with the logs: a [`Timeline`] has as many slices as
 //! a plot has columns, and every extreme stays in the shade from the lowest to the
 //! highest value of each slice.
 
+mod bands;
+mod classes;
+mod distribution;
 mod heat;
 mod lines;
 mod percentiles;
@@ -12,7 +16,7 @@ mod percentiles;
 mod tests;
 
 use fathom_analysis::latlog::{DirectionTrack, Timeline};
-use fathom_model::{Direction, LogKind, units};
+use fathom_model::{Direction, LogKind, PrioColumn, units};
 
 use super::{Graph, safe_path, words};
 use crate::chart::{Chart, ChartAxis, Ends, Panel, Quantity, Scale, Size};
@@ -32,6 +36,10 @@ pub struct JobLog {
     pub kind: LogKind,
     /// What it says.
     pub timeline: Timeline,
+    /// The same by the value of its priorities, where it has several.
+    pub classes: Vec<(u16, Timeline)>,
+    /// What those values are.
+    pub prio: PrioColumn,
 }
 
 /// Logs that belong together.
@@ -43,6 +51,8 @@ pub struct Logs {
     pub logs: Vec<JobLog>,
     /// How far a value of the histogram logs may be from its bin's middle, in percent.
     pub bin_error_percent: Option<f64>,
+    /// Draw a line for each job, however many there are.
+    pub lines: bool,
 }
 
 /// All plots of some logs, in the order in which they are read.
@@ -51,7 +61,11 @@ pub fn of_logs(logs: &Logs) -> Vec<Graph> {
     let mut graphs = Vec::new();
     for kind in LogKind::ALL {
         if kind != LogKind::ClatHistograms {
-            graphs.extend(lines::of_kind(logs, kind));
+            let jobs = logs.logs.iter().filter(|log| log.kind == kind).count();
+            graphs.extend(match jobs > bands::LINES_MAX && !logs.lines {
+                true => bands::of_kind(logs, kind),
+                false => lines::of_kind(logs, kind),
+            });
         }
     }
     for kind in distributed(logs) {
@@ -61,6 +75,8 @@ pub fn of_logs(logs: &Logs) -> Vec<Graph> {
         let all = Timeline::of(timelines);
         graphs.extend(percentiles::of(logs, kind, &all));
         graphs.extend(heat::of(logs, kind, &all));
+        graphs.extend(distribution::of(logs, kind, &all));
+        graphs.extend(classes::of(logs, kind));
     }
     graphs
 }

@@ -135,7 +135,7 @@ fn panel(kind: LogKind, timeline: &Timeline, track: &DirectionTrack, prefix: &st
 }
 
 /// A percentile of a slice; of too few I/Os the largest would stand for it.
-fn at(slice: &TimelineSlice, percent: f64) -> Option<f64> {
+pub(super) fn at(slice: &TimelineSlice, percent: f64) -> Option<f64> {
     let enough = slice.n as f64 * (1.0 - percent / 100.0) >= 1.0 - 1e-9;
     let ns = slice.histogram.percentile_ns(percent).filter(|_| enough)?;
     Some(ns.clamp(slice.low.1, slice.high.1) as f64)
