@@ -521,6 +521,24 @@ fn forms_say_the_same() {
 }
 
 #[test]
+fn a_question_may_come_from_a_program() {
+    let dir = some_runs();
+    let ask = |sql: &[u8]| {
+        fs::write(dir.path().join("question.sql"), sql).unwrap();
+        let question = fs::File::open(dir.path().join("question.sql")).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .args(["--runs", "runs", "query", "-", "--format", "csv"])
+            .current_dir(dir.path())
+            .stdin(question)
+            .output()
+            .unwrap()
+    };
+    let output = ask(b"-- how many?\nSELECT count(*) AS n FROM runs;\n");
+    assert_eq!(output.stdout, b"n\n4\n");
+    assert_eq!(ask(&vec![b' '; 2 << 20]).status.code(), Some(3));
+}
+
+#[test]
 fn a_run_is_exported_row_by_row() {
     let dir = some_runs();
     let dir = dir.path();

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use super::definitions as rows;
 use super::{
-    Datum, ENVIRONMENT, FAILURES, FIGURES, HISTOGRAMS, HOSTS, JOBS, OPTIONS, PERCENTILES, RUNS,
-    STEPS, TAGS, TableDef, VERDICTS,
+    ENVIRONMENT, FAILURES, FIGURES, HISTOGRAMS, HOSTS, JOBS, OPTIONS, PERCENTILES, RUNS, STEPS,
+    TAGS, TakeRow, VERDICTS,
 };
 use crate::document::{read_seeing, rfc3339};
 
@@ -178,10 +178,7 @@ pub(super) fn word(value: &impl Serialize) -> String {
 ///
 /// # Errors
 /// Those of `take`.
-pub fn put_unreadable<E>(
-    run: &ListedRun,
-    take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-) -> Result<(), E> {
+pub fn put_unreadable<E>(run: &ListedRun, take: &mut TakeRow<'_, E>) -> Result<(), E> {
     let row = RunRow {
         id: &run.id,
         command: run.command.as_deref(),
@@ -206,7 +203,7 @@ impl RunFacts {
         let ended_ms = entries.ended_ms.filter(|_| header.command != "import");
         let duration_ms = ended_ms.and_then(|end| end.checked_sub(header.started_ms));
         let mut steps = StepReader::default();
-        let doc = read_seeing(entries, |part| steps.take(part));
+        let doc = read_seeing(entries, &mut |part| steps.take(part));
         Ok(Self {
             doc,
             tags,
@@ -219,10 +216,7 @@ impl RunFacts {
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn put<E>(
-        &self,
-        take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn put<E>(&self, take: &mut TakeRow<'_, E>) -> Result<(), E> {
         let run = self.doc.id.as_str();
         let row = RunRow {
             id: run,
@@ -263,10 +257,7 @@ impl RunFacts {
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn put_figures<E>(
-        &self,
-        take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn put_figures<E>(&self, take: &mut TakeRow<'_, E>) -> Result<(), E> {
         self.figures(|figure| take(&FIGURES, &rows::figure(figure)))
     }
 
@@ -274,10 +265,7 @@ impl RunFacts {
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn put_histograms<E>(
-        &self,
-        take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn put_histograms<E>(&self, take: &mut TakeRow<'_, E>) -> Result<(), E> {
         self.figures(|of| {
             for (kind, priority, latency) in of.latencies() {
                 let buckets = latency.histogram.iter().flat_map(|it| it.buckets());
@@ -354,10 +342,7 @@ impl RunFacts {
 }
 
 /// A figure, its percentiles and what is said of it.
-fn put_figure<E>(
-    figure: &FigureRow,
-    take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-) -> Result<(), E> {
+fn put_figure<E>(figure: &FigureRow, take: &mut TakeRow<'_, E>) -> Result<(), E> {
     take(&FIGURES, &rows::figure(figure))?;
     for (kind, priority, latency) in figure.latencies() {
         for &(percent, _) in &latency.percentiles_ns {

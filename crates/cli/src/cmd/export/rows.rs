@@ -8,8 +8,8 @@ use fathom_model::{Exit, text as foreign};
 use fathom_record::RecordError;
 use fathom_report::query::{Datum, FIGURES, RunFacts, SAMPLES, TableDef, put_samples};
 
-use super::query::{RowForm, RowWriter};
 use super::{Args, Document, ExitError, ExportFormat, Global};
+use crate::cmd::rows::{RowForm, RowWriter};
 use crate::out;
 
 /// Exports figures, samples or the document of one run.
