@@ -9,7 +9,7 @@ use fathom_model::{
     Certainty, Direction, Event, JobResult, Outcome, Point, RunDocument, StageKind,
 };
 use fathom_model::{certainty::RateCertainty, histogram::bounds_of};
-use fathom_record::{Entries, Header, ListedRun, RecordError, RecordPart};
+use fathom_record::{Entries, Header, ListedRun, RecordError, RecordPart, RunRemarks};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -28,6 +28,7 @@ pub struct RunFacts {
     tags: Vec<(String, String)>,
     steps: Vec<StepFacts>,
     duration_ms: Option<u64>,
+    note: Option<String>,
 }
 
 /// What is known of a step beside its figures.
@@ -55,6 +56,7 @@ pub(super) struct RunRow<'v> {
     pub(super) duration_ms: Option<u64>,
     pub(super) doc: Option<&'v RunDocument>,
     pub(super) reason: Option<String>,
+    pub(super) note: Option<&'v str>,
 }
 
 /// A row of `environment`.
@@ -198,6 +200,8 @@ impl RunFacts {
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
         let entries = Entries::summed(dir)?;
         let header: &Header = &entries.header;
+        let notes = RunRemarks::read(dir).unwrap_or_default().notes;
+        let notes: Vec<String> = notes.into_iter().map(|it| it.text).collect();
         let tags = entries.tags().into_iter().collect();
         // A clock that was set back tells nothing, and an import nothing of the run.
         let ended_ms = entries.ended_ms.filter(|_| header.command != "import");
@@ -209,6 +213,7 @@ impl RunFacts {
             tags,
             steps: steps.steps,
             duration_ms,
+            note: (!notes.is_empty()).then(|| notes.join("\n")),
         })
     }
 
@@ -227,6 +232,7 @@ impl RunFacts {
             duration_ms: self.duration_ms,
             doc: Some(&self.doc),
             reason: None,
+            note: self.note.as_deref(),
         };
         take(&RUNS, &rows::run(&row))?;
         for (name, value) in &self.tags {
