@@ -14,6 +14,7 @@ mod lat;
 mod machine;
 mod measurements;
 mod provision;
+mod query;
 mod results;
 mod running;
 mod timing;
@@ -65,6 +66,7 @@ fn main() {
         ("show", measurements::show_long_record),
         ("month", measurements::show_month),
         ("month-report", measurements::report_month),
+        ("query", query::figures),
         ("steady", measurements::judge_day),
         ("config", campaigns::load_tree),
         ("gen", campaigns::generate),

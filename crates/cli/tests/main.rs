@@ -56,6 +56,7 @@ mod proof;
 mod provision;
 #[cfg(target_os = "linux")]
 mod purge;
+#[cfg(feature = "query")]
 mod query;
 mod quick;
 mod report;

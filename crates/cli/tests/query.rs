@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use fathom_model::host::Host;
 use fathom_model::result::CpuUse;
 use fathom_model::{Direction, Event, Failure, FailureKind, JobResult, ReasonKind, RunStatus};
-use fathom_record::Writer;
+use fathom_record::{RunRemarks, Writer};
 use fathom_report::query::{KEPT_TABLES, TABLES};
 use fathom_testkit::skip;
 use serde_json::{Value, json};
@@ -347,6 +347,13 @@ fn an_index_tells_what_the_records_tell() {
     drop(file);
     let third = indexed(dir);
     assert_ne!(third, second);
+    // One of which something is said later.
+    let mut remarks = RunRemarks::default();
+    remarks.note("a note of later").unwrap();
+    remarks.tag(&"kernel=6.15".parse().unwrap());
+    remarks.write(&more).unwrap();
+    let said = indexed(dir);
+    assert!(said.contains("a note of later") && said.contains("6.15") && !said.contains("6.13"));
     // One that cannot be read, and one that is gone.
     let lost = tagged(&runs, "6.14", 4321.0);
     assert!(indexed(dir).contains("6.14"));
@@ -518,6 +525,24 @@ fn forms_say_the_same() {
             .count(),
         10_002
     );
+}
+
+#[test]
+fn a_question_may_come_from_a_program() {
+    let dir = some_runs();
+    let ask = |sql: &[u8]| {
+        fs::write(dir.path().join("question.sql"), sql).unwrap();
+        let question = fs::File::open(dir.path().join("question.sql")).unwrap();
+        Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .args(["--runs", "runs", "query", "-", "--format", "csv"])
+            .current_dir(dir.path())
+            .stdin(question)
+            .output()
+            .unwrap()
+    };
+    let output = ask(b"-- how many?\nSELECT count(*) AS n FROM runs;\n");
+    assert_eq!(output.stdout, b"n\n4\n");
+    assert_eq!(ask(&vec![b' '; 2 << 20]).status.code(), Some(3));
 }
 
 #[test]

@@ -15,9 +15,9 @@ use crate::tags::REMARKS;
 const END_BYTES: u64 = 4 << 10;
 
 /// The stamp of a record's log and of what was said of it afterwards: size, place and times
-/// of the files as the kernel has them, and the end of the live one. Another log has another stamp, whoever wrote it
-/// and however; the same log that was copied has another one, too. `None` where it
-/// cannot be looked at.
+/// of the files as the kernel has them, and the end of the live one. Another log has
+/// another stamp, whoever wrote it and however; the same log that was copied has another
+/// one, too. `None` where it cannot be looked at.
 #[must_use]
 pub fn stamp(dir: &Path) -> Option<String> {
     let mut live = open(dir).ok()?;

@@ -51,11 +51,11 @@ pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
 /// As [`read`], of a record that has been opened.
 #[must_use]
 pub fn read_entries(entries: Entries) -> RunDocument {
-    read_seeing(entries, |_| {})
+    read_seeing(entries, &mut |_| {})
 }
 
 /// As [`read_entries`], with every part shown to `see`.
-pub(crate) fn read_seeing(mut entries: Entries, mut see: impl FnMut(&RecordPart)) -> RunDocument {
+pub(crate) fn read_seeing(mut entries: Entries, see: &mut dyn FnMut(&RecordPart)) -> RunDocument {
     let mut run = RunReader::of(&entries);
     run.certainties = StepCertainties::before(&entries);
     let mut windows = Windows::default();

@@ -13,7 +13,8 @@ use fathom_report::graphs::safe_path;
 use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
 
-use super::{ExitError, Global, archived, query, show};
+use super::rows::NO_PARQUET;
+use super::{ExitError, Global, archived, show};
 use crate::out;
 
 mod rows;
@@ -108,7 +109,7 @@ pub(in crate::cmd) struct Document<'c> {
 /// Exports.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if args.format == ExportFormat::Parquet {
-        return Err(ExitError::new(Exit::Usage, query::NO_PARQUET).into());
+        return Err(ExitError::new(Exit::Usage, NO_PARQUET).into());
     }
     let dir = show::find(global, args.run.as_deref())?;
     if args.all || args.samples || args.format == ExportFormat::Jsonl {

@@ -56,12 +56,15 @@ pub mod pod;
 mod prio;
 pub mod provision;
 pub mod purge;
+#[cfg_attr(not(feature = "query"), path = "query_left_out.rs")]
 pub mod query;
 pub mod quick;
 pub mod report;
 pub mod require;
 pub mod restore;
 mod resume;
+#[cfg_attr(not(feature = "query"), allow(dead_code))] // forms that export has not
+mod rows;
 mod run;
 mod run_args;
 pub mod runs;

@@ -48,6 +48,7 @@ tables! {
     [verdict Text "" "valid, suspect or invalid: the worst of its figures; null without figures"] row.doc.and_then(|doc| Some(doc.verdict.as_ref()?.level.name()));
     [from_samples Integer "" "1: figures are counted from samples, for the run did not end by itself"] row.doc.map(|doc| doc.from_samples);
     [reason Text "" "why its record cannot be read"] row.reason.as_deref();
+    [note Text "" "what was said of it later, a line each, oldest first"] row.note;
 
     TAGS tag(row: (&'v str, &'v str, &'v str)) = "tags", "a tag of a run";
     [run Text "" "the run"] row.0;

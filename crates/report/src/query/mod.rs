@@ -93,6 +93,9 @@ impl TableDef {
     }
 }
 
+/// Who takes rows, one after the other.
+pub type TakeRow<'t, E> = dyn FnMut(&'static TableDef, &[Datum<'_>]) -> Result<(), E> + 't;
+
 /// All tables, those that are read on demand last.
 pub const TABLES: [&TableDef; 13] = [
     &RUNS,

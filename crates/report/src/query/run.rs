@@ -9,14 +9,14 @@ use fathom_model::{
     Certainty, Direction, Event, JobResult, Outcome, Point, RunDocument, StageKind,
 };
 use fathom_model::{certainty::RateCertainty, histogram::bounds_of};
-use fathom_record::{Entries, Header, ListedRun, RecordError, RecordPart};
+use fathom_record::{Entries, Header, ListedRun, RecordError, RecordPart, RunRemarks};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::definitions as rows;
 use super::{
-    Datum, ENVIRONMENT, FAILURES, FIGURES, HISTOGRAMS, HOSTS, JOBS, OPTIONS, PERCENTILES, RUNS,
-    STEPS, TAGS, TableDef, VERDICTS,
+    ENVIRONMENT, FAILURES, FIGURES, HISTOGRAMS, HOSTS, JOBS, OPTIONS, PERCENTILES, RUNS, STEPS,
+    TAGS, TakeRow, VERDICTS,
 };
 use crate::document::{read_seeing, rfc3339};
 
@@ -28,6 +28,7 @@ pub struct RunFacts {
     tags: Vec<(String, String)>,
     steps: Vec<StepFacts>,
     duration_ms: Option<u64>,
+    note: Option<String>,
 }
 
 /// What is known of a step beside its figures.
@@ -55,6 +56,7 @@ pub(super) struct RunRow<'v> {
     pub(super) duration_ms: Option<u64>,
     pub(super) doc: Option<&'v RunDocument>,
     pub(super) reason: Option<String>,
+    pub(super) note: Option<&'v str>,
 }
 
 /// A row of `environment`.
@@ -178,10 +180,7 @@ pub(super) fn word(value: &impl Serialize) -> String {
 ///
 /// # Errors
 /// Those of `take`.
-pub fn put_unreadable<E>(
-    run: &ListedRun,
-    take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-) -> Result<(), E> {
+pub fn put_unreadable<E>(run: &ListedRun, take: &mut TakeRow<'_, E>) -> Result<(), E> {
     let row = RunRow {
         id: &run.id,
         command: run.command.as_deref(),
@@ -201,17 +200,20 @@ impl RunFacts {
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
         let entries = Entries::summed(dir)?;
         let header: &Header = &entries.header;
+        let notes = RunRemarks::read(dir).unwrap_or_default().notes;
+        let notes: Vec<String> = notes.into_iter().map(|it| it.text).collect();
         let tags = entries.tags().into_iter().collect();
         // A clock that was set back tells nothing, and an import nothing of the run.
         let ended_ms = entries.ended_ms.filter(|_| header.command != "import");
         let duration_ms = ended_ms.and_then(|end| end.checked_sub(header.started_ms));
         let mut steps = StepReader::default();
-        let doc = read_seeing(entries, |part| steps.take(part));
+        let doc = read_seeing(entries, &mut |part| steps.take(part));
         Ok(Self {
             doc,
             tags,
             steps: steps.steps,
             duration_ms,
+            note: (!notes.is_empty()).then(|| notes.join("\n")),
         })
     }
 
@@ -219,10 +221,7 @@ impl RunFacts {
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn put<E>(
-        &self,
-        take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn put<E>(&self, take: &mut TakeRow<'_, E>) -> Result<(), E> {
         let run = self.doc.id.as_str();
         let row = RunRow {
             id: run,
@@ -233,6 +232,7 @@ impl RunFacts {
             duration_ms: self.duration_ms,
             doc: Some(&self.doc),
             reason: None,
+            note: self.note.as_deref(),
         };
         take(&RUNS, &rows::run(&row))?;
         for (name, value) in &self.tags {
@@ -263,10 +263,7 @@ impl RunFacts {
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn put_figures<E>(
-        &self,
-        take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn put_figures<E>(&self, take: &mut TakeRow<'_, E>) -> Result<(), E> {
         self.figures(|figure| take(&FIGURES, &rows::figure(figure)))
     }
 
@@ -274,10 +271,7 @@ impl RunFacts {
     ///
     /// # Errors
     /// Those of `take`.
-    pub fn put_histograms<E>(
-        &self,
-        take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-    ) -> Result<(), E> {
+    pub fn put_histograms<E>(&self, take: &mut TakeRow<'_, E>) -> Result<(), E> {
         self.figures(|of| {
             for (kind, priority, latency) in of.latencies() {
                 let buckets = latency.histogram.iter().flat_map(|it| it.buckets());
@@ -354,10 +348,7 @@ impl RunFacts {
 }
 
 /// A figure, its percentiles and what is said of it.
-fn put_figure<E>(
-    figure: &FigureRow,
-    take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
-) -> Result<(), E> {
+fn put_figure<E>(figure: &FigureRow, take: &mut TakeRow<'_, E>) -> Result<(), E> {
     take(&FIGURES, &rows::figure(figure))?;
     for (kind, priority, latency) in figure.latencies() {
         for &(percent, _) in &latency.percentiles_ns {

@@ -6,7 +6,7 @@ use fathom_model::{Event, Sample};
 use fathom_record::{Entries, RecordError};
 
 use super::definitions::sample;
-use super::{Datum, SAMPLES, TableDef};
+use super::{SAMPLES, TakeRow};
 
 /// Where the samples of a record belong, while its events are read in order.
 #[derive(Debug, Default)]
@@ -58,7 +58,7 @@ impl SamplePlace {
 pub fn put_samples<E: From<RecordError>>(
     dir: &Path,
     tell: &mut dyn FnMut(&RecordError),
-    take: &mut impl FnMut(&'static TableDef, &[Datum]) -> Result<(), E>,
+    take: &mut TakeRow<'_, E>,
 ) -> Result<(), E> {
     let entries = Entries::open(dir)?;
     let run = entries.id();

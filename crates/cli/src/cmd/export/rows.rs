@@ -8,8 +8,9 @@ use fathom_model::{Exit, text as foreign};
 use fathom_record::RecordError;
 use fathom_report::query::{Datum, FIGURES, RunFacts, SAMPLES, TableDef, put_samples};
 
-use super::query::{RowForm, RowWriter};
 use super::{Args, Document, ExitError, ExportFormat, Global};
+use crate::cmd::archived;
+use crate::cmd::rows::{RowForm, RowWriter};
 use crate::out;
 
 /// Exports figures, samples or the document of one run.
@@ -39,7 +40,10 @@ pub fn run(global: &Global, args: &Args, dir: &Path) -> anyhow::Result<Exit> {
         })?;
         return Ok(Exit::Success);
     }
-    let to = args.out.clone().unwrap_or_else(|| dir.join("exports"));
+    let to = args
+        .out
+        .clone()
+        .unwrap_or_else(|| archived::beside(dir, "exports"));
     let path = to.join(format!("{what}.{}", args.format.ending()));
     crate::cmd::may_write(&path)?;
     let cannot = || format!("cannot write {}", path.display());

@@ -11,7 +11,9 @@ use fathom_model::Exit;
 use fathom_record::Chain;
 use fathom_report::query::{KEPT_TABLES, TABLES};
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension as _, Transaction, TransactionBehavior, params,
+};
 
 use super::store::{PutRun, Store, failed, id, pragma};
 use crate::cmd::{ExitError, may_write};
@@ -178,7 +180,6 @@ fn check(path: &Path, db: &Connection, runs: &str) -> anyhow::Result<()> {
 /// are gone leave.
 pub fn update(store: &Store, dirs: &[PathBuf]) -> anyhow::Result<()> {
     let db = &store.db;
-    let begun = db.unchecked_transaction().map_err(failed)?;
     let mut kept: BTreeMap<String, Option<String>> = BTreeMap::new();
     {
         let mut stamps = db
@@ -201,6 +202,8 @@ pub fn update(store: &Store, dirs: &[PathBuf]) -> anyhow::Result<()> {
     if stale.is_empty() && kept.is_empty() {
         return Ok(());
     }
+    // Another query may be at it, too: who comes second does the same again.
+    let begun = Transaction::new_unchecked(db, TransactionBehavior::Immediate).map_err(failed)?;
     let gone = kept.into_keys();
     forget(db, gone.chain(stale.iter().map(|dir| id(dir)))).map_err(failed)?;
     let sql = "INSERT INTO fathom_stamps VALUES (?, ?)";

@@ -1,10 +1,10 @@
 //! `fathom query`: SQL over runs.
 
 mod index;
-mod rows;
 mod store;
 
 use std::collections::BTreeSet;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,18 +16,16 @@ use fathom_report::query::{Datum, KEPT_TABLES, TABLES};
 use rusqlite::types::ValueRef;
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-pub use rows::{RowForm, RowWriter, SHOWN_MAX};
 use store::{Source, Store, failed};
 
+use super::rows::{NO_PARQUET, RowForm, RowWriter, SHOWN_MAX};
 use super::{ExitError, Global, show};
 use crate::out;
 
 /// What the document of a query is called.
 const SCHEMA: &str = "fathom.query/1";
-
-/// Why Parquet is refused by its name.
-pub const NO_PARQUET: &str = "parquet is not built in: what writes it would make the one file \
-    larger than 25 MiB; take csv, of which duckdb, polars and pandas make it";
+/// A longer statement is none.
+const SQL_BYTES_MAX: u64 = 1 << 20;
 
 /// Ask all runs, or some of them, in SQL
 ///
@@ -98,7 +96,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         return tables(form);
     };
     let sql = match sql.as_str() {
-        "-" => std::io::read_to_string(std::io::stdin()).context("cannot read stdin")?,
+        "-" => from_stdin()?,
         sql => sql.to_owned(),
     };
     let stopped = stop_flag()?;
@@ -113,6 +111,19 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let tables = store.tables_of(&sql)?;
     store.load(&source, &tables)?;
     answer(global, &mut store, &sql, form)
+}
+
+/// The question that another program asks.
+fn from_stdin() -> anyhow::Result<String> {
+    let mut sql = String::new();
+    let stdin = std::io::stdin().lock();
+    let read = stdin.take(SQL_BYTES_MAX + 1).read_to_string(&mut sql);
+    read.context("cannot read stdin")?;
+    if sql.len() as u64 > SQL_BYTES_MAX {
+        let message = "stdin: a statement is 1 MiB at most";
+        return Err(ExitError::new(Exit::Input, message).into());
+    }
+    Ok(sql)
 }
 
 /// The record folders that are meant, each once.

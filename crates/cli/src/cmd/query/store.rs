@@ -89,7 +89,9 @@ impl Store {
         let dirs = match source {
             Source::Named(dirs) => {
                 if is_kept {
+                    let begun = self.db.unchecked_transaction().map_err(failed)?;
                     self.put_runs(dirs, &mut |_| Ok(()))?;
+                    begun.commit().map_err(failed)?;
                 }
                 dirs.clone()
             }

@@ -11,6 +11,10 @@ pub const SHOWN_MAX: usize = 10_000;
 /// Text is passed on in pieces of so many bytes.
 const PIECE_BYTES: usize = 64 << 10;
 
+/// Why Parquet is refused by its name.
+pub const NO_PARQUET: &str = "parquet is not built in: what writes it would make the one file \
+    larger than 25 MiB; take csv, of which duckdb, polars and pandas make it";
+
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowForm {
