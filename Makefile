@@ -100,7 +100,7 @@ deny: ## licences, bans and sources of the dependencies; advisories where they c
 musl: ## the static binary
 	@tools/setup.sh build static
 	rustup target add $(musl_target)
-	$(CARGO) build --release --locked -p fathom-cli --no-default-features --features released --target $(musl_target)
+	$(CARGO) build --release --locked -p fathom-cli --target $(musl_target)
 	@ls -l "$(target_dir)/$(musl_target)/release/fathom"
 
 .PHONY: dist

@@ -50,8 +50,7 @@ build() {
         export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld
         export CFLAGS_aarch64_unknown_linux_musl="$CFLAGS -U_FORTIFY_SOURCE -mno-outline-atomics"
     fi
-    "$cargo" build --release --locked -p fathom-cli \
-        --no-default-features --features released --target "$1" >&2
+    "$cargo" build --release --locked -p fathom-cli --target "$1" >&2
     echo "$target_dir/$1/release/fathom"
 }
 

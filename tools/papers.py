@@ -23,8 +23,7 @@ LICENCE_FILE = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.I)
 
 def metadata():
     filters = [word for target in TARGETS for word in ("--filter-platform", target)]
-    said = run([CARGO, "metadata", "--format-version", "1", "--locked",
-                "--no-default-features", "--features", "fathom-cli/released", *filters],
+    said = run([CARGO, "metadata", "--format-version", "1", "--locked", *filters],
                capture_output=True, text=True, check=True).stdout
     return json.loads(said)
 
