@@ -65,6 +65,9 @@ pub struct ImportedLoad<'r> {
     pub results: &'r Results,
     /// The text it was read from, where that is fio's normal output.
     pub text: Option<&'r str>,
+    /// Whether fio wrote it: an option that it does not tell has fio's default then, and
+    /// is not known of other tools.
+    pub of_fio: bool,
 }
 
 /// What a report says of its load.
@@ -72,6 +75,8 @@ pub struct ImportedLoad<'r> {
 struct ToldLoad {
     settings: BTreeMap<String, String>,
     host: Option<String>,
+    /// What measured it, without its version.
+    tool: String,
     folder: String,
 }
 
@@ -108,7 +113,7 @@ pub fn one_after_the_other(results: &Results) -> bool {
         waits(&job.options) || waits(&results.global_options)
     };
     let differ = results.jobs.windows(2).any(|pair| {
-        let of = |job| settings_of(&results.global_options, job);
+        let of = |job: &JobResult| settings_of(&results.global_options, job, true);
         of(&pair[0]) != of(&pair[1])
     });
     differ && results.jobs.iter().skip(1).all(waits)
@@ -120,8 +125,9 @@ fn told(load: &ImportedLoad) -> Option<ToldLoad> {
     let global = &load.results.global_options;
     let has_options = !first.options.is_empty() || !global.is_empty();
     let settings = if has_options {
-        let settings = settings_of(global, first);
-        let same = |job: &JobResult| settings_of(global, job) == settings;
+        let of = |job: &JobResult| settings_of(global, job, load.of_fio);
+        let settings = of(first);
+        let same = |job: &JobResult| of(job) == settings;
         jobs.clone().all(same).then_some(settings)?
     } else {
         let mut settings = names_tell(load.name);
@@ -134,15 +140,22 @@ fn told(load: &ImportedLoad) -> Option<ToldLoad> {
     let host = first.hostname.clone();
     let host = host.filter(|host| jobs.all(|job| job.hostname.as_ref() == Some(host)));
     let folder = load.name.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let version = load.results.engine_version.as_deref().unwrap_or_default();
+    let tool = version.chars().take_while(char::is_ascii_alphabetic);
     Some(ToldLoad {
         settings,
         host,
+        tool: tool.collect(),
         folder: folder.to_owned(),
     })
 }
 
 /// The options of a job by fio's names, and what fio takes for those that it sweeps.
-fn settings_of(global: &BTreeMap<String, String>, job: &JobResult) -> BTreeMap<String, String> {
+fn settings_of(
+    global: &BTreeMap<String, String>,
+    job: &JobResult,
+    with_defaults: bool,
+) -> BTreeMap<String, String> {
     let mut settings = BTreeMap::new();
     let mut mix_write = None;
     for (name, value) in global.iter().chain(&job.options) {
@@ -156,11 +169,12 @@ fn settings_of(global: &BTreeMap<String, String>, job: &JobResult) -> BTreeMap<S
             settings.insert(name.to_owned(), alike(name, value));
         }
     }
-    let rw = settings
-        .entry("rw".to_owned())
-        .or_insert_with(|| "read".to_owned());
-    let is_mixed =
-        ["rw", "readwrite", "randrw"].contains(&rw.split(':').next().unwrap_or_default());
+    if with_defaults {
+        let rw = settings.entry("rw".to_owned());
+        rw.or_insert_with(|| "read".to_owned());
+    }
+    let rw = settings.get("rw").map_or("", String::as_str);
+    let is_mixed = ["rw", "randrw"].contains(&rw.split(':').next().unwrap_or_default());
     if let Some(reads) = mix_write.and_then(|writes| 100u32.checked_sub(writes)) {
         settings.insert("rwmixread".to_owned(), reads.to_string());
     }
@@ -168,7 +182,7 @@ fn settings_of(global: &BTreeMap<String, String>, job: &JobResult) -> BTreeMap<S
         settings.remove("rwmixread");
     }
     for (axis, default) in AXES {
-        let counts = !default.is_empty() && (axis != "rwmixread" || is_mixed);
+        let counts = with_defaults && !default.is_empty() && (axis != "rwmixread" || is_mixed);
         if counts && axis != "rate_iops" {
             settings
                 .entry(axis.to_owned())
@@ -307,10 +321,14 @@ fn points_of(told: &[Option<ToldLoad>], by_folder: bool) -> Vec<Option<Point>> {
         .filter(|option| varies(&|one| one.settings.get(*option).cloned()))
         .collect();
     let hosts = varies(&|one| one.host.clone());
+    let tools = varies(&|one| Some(one.tool.clone()));
     let group = |one: &ToldLoad| -> Vec<(String, String)> {
         let mut words = Vec::new();
         if by_folder && !one.folder.is_empty() {
             words.push((String::new(), one.folder.clone()));
+        }
+        if tools {
+            words.push((String::new(), one.tool.clone()));
         }
         words.extend(
             one.host
@@ -332,23 +350,7 @@ fn points_of(told: &[Option<ToldLoad>], by_folder: bool) -> Vec<Option<Point>> {
         ));
         words
     };
-    let mut axes: BTreeMap<Vec<(String, String)>, Vec<&str>> = BTreeMap::new();
-    for one in &known {
-        let key = group(one);
-        let of_group = || known.iter().filter(|other| group(other) == key);
-        if axes.contains_key(&key) {
-            continue;
-        }
-        let values = |axis: &str| -> BTreeSet<Option<&String>> {
-            of_group().map(|other| other.settings.get(axis)).collect()
-        };
-        let of = AXES
-            .iter()
-            .map(|(axis, _)| *axis)
-            .filter(|axis| values(axis).len() > 1);
-        let of: Vec<&str> = of.collect();
-        axes.insert(key, of);
-    }
+    let axes = axes_of(&known, &group);
     if axes.values().all(Vec::is_empty) {
         return vec![None; told.len()];
     }
@@ -366,6 +368,30 @@ fn points_of(told: &[Option<ToldLoad>], by_folder: bool) -> Vec<Option<Point>> {
         .collect()
 }
 
+/// What reports that differ in nothing but numbers have in common, by option.
+type LoadGroup = Vec<(String, String)>;
+
+/// The numbers in which the reports of each group differ.
+fn axes_of(
+    known: &[&ToldLoad],
+    group: &dyn Fn(&ToldLoad) -> LoadGroup,
+) -> BTreeMap<LoadGroup, Vec<&'static str>> {
+    let mut of_group: BTreeMap<LoadGroup, Vec<&ToldLoad>> = BTreeMap::new();
+    for one in known {
+        of_group.entry(group(one)).or_default().push(one);
+    }
+    let differ = |loads: &[&ToldLoad], axis: &str| {
+        let of = |one: &ToldLoad| one.settings.get(axis).cloned();
+        loads.windows(2).any(|pair| of(pair[0]) != of(pair[1]))
+    };
+    let axes = |loads: Vec<&ToldLoad>| -> Vec<&'static str> {
+        let all = AXES.iter().map(|(axis, _)| *axis);
+        all.filter(|axis| differ(&loads, axis)).collect()
+    };
+    let groups = of_group.into_iter();
+    groups.map(|(key, loads)| (key, axes(loads))).collect()
+}
+
 /// A point of a group of reports that differ in these numbers.
 fn point_of(one: &ToldLoad, group: &[(String, String)], axes: &[&str]) -> Point {
     let x = axes.first().copied().unwrap_or("iodepth");
@@ -375,7 +401,7 @@ fn point_of(one: &ToldLoad, group: &[(String, String)], axes: &[&str]) -> Point 
     for (option, value) in group {
         let value = value.trim_matches('/').replace('/', "-");
         match option.as_str() {
-            "" => below = format!("{value}/"),
+            "" => below += &format!("{value}/"),
             "rw" => words.push(value),
             option => words.push(format!("{option}-{value}")),
         }

@@ -23,6 +23,7 @@ fn of(all: &[(String, Results)]) -> Vec<Option<Point>> {
         name,
         results,
         text: None,
+        of_fio: true,
     });
     points(&loads.collect::<Vec<_>>())
 }
@@ -92,7 +93,7 @@ fn mixes_sizes_and_devices_are_told_apart() {
     assert_eq!(first.series, "filename-dev-sda-randrw/rwmixread-50");
     assert_eq!((first.x.as_str(), first.x_value()), ("bs", Some(4096)));
     // rwmixwrite says the same from the other side, and 50 where nothing is said.
-    let said = |options: &[(&str, &str)]| settings_of(&BTreeMap::new(), &job(options));
+    let said = |options: &[(&str, &str)]| settings_of(&BTreeMap::new(), &job(options), true);
     assert_eq!(
         said(&[("rw", "rw"), ("rwmixwrite", "30")])["rwmixread"],
         "70"
@@ -200,4 +201,30 @@ fn jobs_behind_each_other_are_loads_of_their_own() {
         points.iter().map(Option::is_some).collect::<Vec<_>>(),
         [false, true, true]
     );
+}
+
+#[test]
+fn what_another_tool_does_not_tell_is_not_known_and_its_figures_are_its_own() {
+    let of = |version: &str, depth: &str| {
+        let mut results = results(vec![job(&[("rw", "read"), ("iodepth", depth)])]);
+        results.engine_version = Some(version.to_owned());
+        results
+    };
+    let all = [
+        of("fio-3.33", "1"),
+        of("fio-3.36", "4"),
+        of("elbencho", "1"),
+        of("elbencho", "4"),
+    ];
+    let loads = all.iter().map(|results| ImportedLoad {
+        name: "x",
+        results,
+        text: None,
+        of_fio: results.engine_version.as_deref() != Some("elbencho"),
+    });
+    let points = points(&loads.collect::<Vec<_>>());
+    let series: Vec<&str> = points.iter().flatten().map(|p| p.series.as_str()).collect();
+    let (fio, other) = ("fio/read-bs4k", "elbencho/read");
+    assert_eq!(series, [fio, fio, other, other]);
+    assert_eq!(points[2].as_ref().unwrap().settings.get("bs"), None);
 }

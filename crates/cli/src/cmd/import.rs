@@ -429,8 +429,9 @@ impl<'r> Told<'r> {
         };
         let texts: Vec<Option<Cow<str>>> = sources.iter().map(text).collect();
         let mut all = Vec::new();
-        for (reports, text) in reports.iter().zip(&texts) {
+        for ((reports, text), source) in reports.iter().zip(&texts).zip(sources) {
             all.extend(reports.iter().map(|report| ImportedLoad {
+                of_fio: matches!(source.format, SourceFormat::Fio(_)),
                 name: &report.name,
                 results: &report.last,
                 text: text.as_deref(),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_model::{DirectionResult, JobResult, Latency, Results};
+use fathom_model::{DirectionResult, JobResult, Latency, Results, text};
 use serde_json::{Deserializer, Value};
 
 use super::{ForeignError, ForeignTool, LOADS_MAX, ToldRates, figure, load, options};
@@ -100,6 +100,15 @@ fn json(text: &str) -> Result<Vec<Results>, ForeignError> {
     Ok(loads)
 }
 
+/// A label as the name of a step, of which its own parts are none.
+fn label(told: &str) -> String {
+    text::line(told)
+        .replace('/', "-")
+        .chars()
+        .take(80)
+        .collect()
+}
+
 /// The load of a phase; `None` of one that moves no data.
 fn load_of(phase: &Phase) -> Result<Option<Results>, String> {
     let text = |name: &str| {
@@ -149,7 +158,7 @@ fn load_of(phase: &Phase) -> Result<Option<Results>, String> {
         (true, false) => "randwrite",
     };
     let job = JobResult {
-        name: text("label").map_or_else(|| operation.to_lowercase(), str::to_owned),
+        name: text("label").map_or_else(|| operation.to_lowercase(), label),
         options: options([
             ("rw", Some(pattern.to_owned())),
             ("bs", whole("block size")),

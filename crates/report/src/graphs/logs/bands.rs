@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fathom_analysis::latlog::Timeline;
 use fathom_model::{Direction, LogKind, units};
 
-use super::lines::{axis, scaled};
+use super::lines::{COUNTED, axis, scaled};
 use super::{JobLog, Logs, SIZE, graph, subtitle, time_axis, title};
 use crate::chart::palette::{Dash, Ink, Srgb, of_direction};
 use crate::chart::{Chart, Layer, Panel, Shape, Size};
@@ -16,6 +16,8 @@ use crate::graphs::{Graph, words};
 pub(super) const LINES_MAX: usize = 8;
 /// Steps of a picture at most.
 const STEPS_MAX: u64 = 500;
+/// And at least.
+const STEPS_MIN: u64 = 16;
 /// The jobs between which a band lies, as shares of all.
 const BAND: (f64, f64) = (0.1, 0.9);
 /// Around the band: from the lowest to the highest value of any job.
@@ -33,7 +35,7 @@ struct JobsStep {
 /// The plot of a kind.
 pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
     let of: Vec<&JobLog> = logs.logs.iter().filter(|log| log.kind == kind).collect();
-    let step_ms = step_ms(&of);
+    let step_ms = step_ms(kind, &of);
     let mut each = Panel::new(time_axis(), axis(kind));
     let mut sums = Panel::new(time_axis(), axis(kind));
     let mut directions: Vec<Direction> = Vec::new();
@@ -55,7 +57,7 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
             .iter()
             .map(|(&step, jobs)| (at(step), jobs.jobs.iter().sum()));
         sums.layers.push(Layer {
-            name: several.then(|| prefix.trim().to_owned()),
+            name: several.then(|| format!("{prefix}sum")),
             shape: Shape::Line(sum.collect()),
             ink,
         });
@@ -103,13 +105,18 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
 }
 
 /// A step that is the same for all logs, and in which each has at least a value.
-fn step_ms(of: &[&JobLog]) -> u64 {
+fn step_ms(kind: LogKind, of: &[&JobLog]) -> u64 {
     let mut step_ms = 1;
     for log in of {
         let timeline = &log.timeline;
         step_ms = step_ms.max(timeline.end_ms / STEPS_MAX);
         for track in timeline.tracks() {
-            step_ms = step_ms.max(2 * timeline.end_ms / track.n.max(1));
+            let enough = match !kind.is_latency() && track.single {
+                true => COUNTED,
+                false => 2,
+            };
+            let needed = enough * timeline.end_ms / track.n.max(1);
+            step_ms = step_ms.max(needed.min(timeline.end_ms / STEPS_MIN));
         }
         step_ms = step_ms.max(timeline.span_ms());
     }

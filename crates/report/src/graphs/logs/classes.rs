@@ -92,7 +92,9 @@ fn over_time(logs: &Logs, kind: LogKind, classes: &[(String, Timeline)]) -> Grap
         };
         let iops = slices.iter().enumerate().filter_map(|(place, slice)| {
             let begin = place as u64 * coarse.span_ms();
-            let there = coarse.span_ms().min(coarse.end_ms.saturating_sub(begin));
+            let there = coarse
+                .span_ms()
+                .min((coarse.end_ms + 1).saturating_sub(begin));
             // Too little of the last step is there to say its rate.
             let known = there * 2 >= coarse.span_ms();
             known.then(|| {
@@ -103,7 +105,8 @@ fn over_time(logs: &Logs, kind: LogKind, classes: &[(String, Timeline)]) -> Grap
             })
         });
         rates.layers.push(Layer {
-            name: Some(name.clone()),
+            // In the legend once, by the percentiles below.
+            name: None,
             shape: Shape::Line(iops.collect()),
             ink,
         });

@@ -23,7 +23,7 @@ const SHADES_MAX: usize = 3;
 const NAMES_MAX: usize = 30;
 /// I/Os that a slice is to have on average where they are counted: with n, the
 /// count of a steady rate varies by 1/√n.
-const COUNTED: u64 = 25;
+pub(super) const COUNTED: u64 = 25;
 /// Around the shade that all lines have together.
 const SHADE: Srgb = Srgb(0x80, 0x86, 0x90);
 
