@@ -67,6 +67,10 @@ can() {
             program=${1#*the program }
             installable "${program%% *}"
             ;;
+        # Programs that read what Fathom writes, and hundreds of MB: asked where they are.
+        *"python3 cannot: import "*) python3 -c "${1#*cannot: }" 2>/dev/null ;;
+        *"rscript cannot: "*) Rscript -e "${1#*cannot: }" >/dev/null 2>&1 ;;
+        *fiologparser_hist.py*) python3 -c 'import numpy, pandas' 2>/dev/null ;;
         *kconfiglib*) pypi_works ;;
         *"fio's sources"*) fio_sources_can_be_had ;;
         *"newer fio"*) newer_fio_can_be_had ;;
