@@ -15,7 +15,7 @@ const SAMPLES: &str = "SELECT dir, avg(iops), max(clat_p99_ns) FROM samples GROU
 
 fn asked(lab: &Lab, words: &[&str]) -> Command {
     let mut command = Command::new(&lab.fathom);
-    command.arg("--runs").arg(lab.path("many"));
+    command.arg("--runs").arg(lab.path("asked"));
     command.args(["query", "--format", "csv"]).args(words);
     command
 }
@@ -25,7 +25,7 @@ pub fn figures(lab: &Lab) -> Row {
     let rounds = lab.rounds(5);
     let runs = if lab.full { RUNS } else { 3 };
     for _ in 0..runs {
-        inputs::long_record(&lab.path("many"), SECONDS);
+        inputs::long_record(&lab.path("asked"), SECONDS);
     }
     let db = lab.path("many.db");
     let db = db.to_str().unwrap();
