@@ -101,10 +101,10 @@ pub struct ServedPage<'p> {
     pub list: Option<&'p str>,
 }
 
-/// As [`write`], of a page that is served.
+/// As [`write()`], of a page that is served.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_served(
     dir: &Path,
     served: ServedPage<'_>,
