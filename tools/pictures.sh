@@ -58,8 +58,8 @@ iodepth=16
 ioengine=libaio
 JOB
 fathom -q job run randread.fio >/dev/null
-shot help 75 "fathom --help"
-shot job-run 24 "fathom job run randread.fio"
+shot help 98 "fathom --help"
+shot job-run 30 "fathom job run randread.fio"
 
 # Its .config is of a Fathom that did not have this symbol.
 fathom -q init campaign --defconfig survey-10min >/dev/null
