@@ -17,9 +17,6 @@ musl_target = $(shell uname -m)-unknown-linux-musl
 linted = check clippy unit flaky test-guest
 $(linted): private export RUSTC_WORKSPACE_WRAPPER = clippy-driver
 $(linted): private export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
-# What is exported for a target is exported for what it needs, too, "private" or not: the
-# static binary would be built twice.
-as_linted = RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__
 
 scripts = .ci/run tools/*.sh tools/conformance/*.sh tools/guest/* tools/cluster/*.sh tools/cluster/kubectl
 
@@ -74,9 +71,11 @@ flaky: setup ## the tests five times over beside a load that keeps all processor
 test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
 	$(CARGO) test --locked -p fathom-cli --test suite -- guest ledger
 
+# Not among those above: what is exported for a target is exported for what it needs, too,
+# "private" or not, and the static binary would be built twice.
 .PHONY: test-cluster
 test-cluster: setup musl ## a real single-node Kubernetes, and the tests that need one; built once, kept in ~/.cache/fathom-cluster
-	@$(as_linted) CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh
+	@RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-Dwarnings__CLIPPY_HACKERY__ CARGO="$(CARGO)" FATHOM_STATIC="$(target_dir)/$(musl_target)/release/fathom" tools/test-cluster.sh
 
 .PHONY: test-static
 test-static: musl ## what the static binary does with nothing but a kernel
