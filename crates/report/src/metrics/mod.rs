@@ -49,6 +49,17 @@ struct IoCounts {
     lat: Option<LatencyCounts>,
 }
 
+/// What is known of a job's direction in the step in progress.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    /// Which of the counts are its own.
+    counts: usize,
+    /// When it last did something, in ms since the run's start; 0: not yet.
+    io_end_ms: u64,
+    /// Its longest interval.
+    interval_ms: u64,
+}
+
 /// A run as its metrics have it.
 #[derive(Debug)]
 pub struct RunMetrics {
@@ -64,8 +75,7 @@ pub struct RunMetrics {
     steps_ended: BTreeMap<String, u64>,
     /// Name and host of each job of the step, by its place.
     jobs: Vec<(String, String)>,
-    /// Where a job's counts of a direction are, and when it last did something, in ms.
-    places: HashMap<(u32, Direction), (usize, u64)>,
+    places: HashMap<(u32, Direction), Place>,
     counts: Vec<(SeriesKey, IoCounts)>,
     /// Failed I/Os by job and host, of jobs whose engine counts them.
     errors: BTreeMap<(String, String), u64>,
@@ -164,14 +174,19 @@ impl RunMetrics {
     fn sample(&mut self, sample: &Sample) {
         self.rates.entry(sample.dir).or_default().add(sample);
         let key = (sample.job, sample.dir);
-        let (place, end_ms) = match self.places.get(&key) {
+        let mut place = match self.places.get(&key) {
             Some(known) => *known,
-            None => (self.place_of(sample), 0),
+            None => Place {
+                counts: self.counts_of(sample),
+                io_end_ms: 0,
+                interval_ms: 0,
+            },
         };
-        let (_, counts) = &mut self.counts[place];
+        place.interval_ms = place.interval_ms.max(sample.span_ms);
+        let (_, counts) = &mut self.counts[place.counts];
         counts.ios = counts.ios.saturating_add(sample.ios);
         counts.bytes = counts.bytes.saturating_add(sample.bytes);
-        if let Some(stall_ms) = sample.stall_after(end_ms, 1) {
+        if let Some(stall_ms) = sample.stall_after(place.io_end_ms, place.interval_ms) {
             counts.stalls += 1;
             counts.stalled_ms = counts.stalled_ms.saturating_add(stall_ms);
         }
@@ -183,15 +198,14 @@ impl RunMetrics {
                 counts.get_or_insert_default().add(histogram);
             }
         }
-        let end_ms = match sample.ios {
-            0 => end_ms,
-            _ => end_ms.max(sample.t_ms),
-        };
-        self.places.insert(key, (place, end_ms));
+        if sample.ios > 0 {
+            place.io_end_ms = place.io_end_ms.max(sample.t_ms);
+        }
+        self.places.insert(key, place);
     }
 
     /// Where the counts of a job and direction stand, from now on.
-    fn place_of(&mut self, sample: &Sample) -> usize {
+    fn counts_of(&mut self, sample: &Sample) -> usize {
         let job = self.jobs.get(sample.job as usize).cloned();
         let (mut name, mut host) = job.unwrap_or_default();
         let known = |counts: &[(SeriesKey, IoCounts)], name: &str, host: &str| {

@@ -63,6 +63,21 @@ fn value<'t>(text: &'t str, series: &str) -> Option<&'t str> {
 }
 
 #[test]
+fn a_gap_shorter_than_the_intervals_is_no_stall() {
+    let mut events = step(&["r"]).to_vec();
+    events.push(sample(1000, 0, Direction::Read, 100));
+    // fio's last interval is short, and dated some ms late.
+    let Event::Sample(mut last) = sample(1450, 0, Direction::Read, 40) else {
+        unreachable!("it is one");
+    };
+    last.span_ms = 400;
+    events.push(Event::Sample(last));
+    let text = text(&running(&events));
+    let stalls = "fathom_io_stalls_total{jobname=\"r\",direction=\"read\"}";
+    assert_eq!(value(&text, stalls), Some("0"), "{text}");
+}
+
+#[test]
 fn what_jobs_do_is_counted_by_name_and_direction() {
     let mut events = step(&["r", "r", "w"]).to_vec();
     events.extend([
