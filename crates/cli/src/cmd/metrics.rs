@@ -12,6 +12,7 @@ use fathom_model::Event;
 use fathom_record::{Entries, Header};
 use fathom_report::metrics::{MetricsFormat, RunMetrics, exposition};
 
+use super::measuring::innermost;
 use crate::http::{ListenAddress, Request, Response, Server};
 use crate::out;
 
@@ -52,16 +53,12 @@ struct Told {
 impl Exporter {
     /// What this command line asks for.
     pub fn of(matches: &ArgMatches) -> Self {
-        let mut at = Some(matches);
-        let mut asked = MetricsArgs::default();
-        while let Some(matches) = at {
-            if matches.try_contains_id("metrics").is_ok() {
-                asked = MetricsArgs::from_arg_matches(matches).unwrap_or_default();
-            }
-            at = matches.subcommand().map(|(_, below)| below);
-        }
+        let own = |at: &ArgMatches| {
+            at.try_contains_id("metrics").ok()?;
+            MetricsArgs::from_arg_matches(at).ok()
+        };
         Self {
-            asked,
+            asked: innermost(matches, &own).unwrap_or_default(),
             ..Self::default()
         }
     }

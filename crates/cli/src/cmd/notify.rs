@@ -11,6 +11,7 @@ use fathom_model::{Exit, RunStatus, VerdictLevel, text};
 use fathom_record::RunSummary;
 
 use super::Global;
+use super::measuring::innermost;
 use crate::{out, signals};
 
 /// Id and name of the option.
@@ -29,9 +30,8 @@ pub struct NotifyArg {
 
 /// What this command line says.
 pub fn asked(matches: &ArgMatches) -> Option<String> {
-    let below = matches.subcommand().and_then(|(_, matches)| asked(matches));
-    let own = matches.try_get_one::<String>(NOTIFY);
-    below.or_else(|| own.ok().flatten().cloned())
+    let own = |at: &ArgMatches| at.try_get_one::<String>(NOTIFY).ok().flatten().cloned();
+    innermost(matches, &own)
 }
 
 /// Tells of every run that this command has made, when it is to be told. That it cannot be

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use clap::builder::EnumValueParser;
-use clap::{Arg, ArgMatches, Command};
+use clap::ArgMatches;
 use fathom_analysis::verdict;
 use fathom_model::{Exit, VerdictLevel};
 
 use super::Global;
+use super::measuring::innermost;
 use crate::out;
 
 /// Id and name of the option.
@@ -33,33 +33,11 @@ impl RequiredVerdict {
 }
 
 /// The option, in the definition of a command. Its value is [`Requirement`]'s.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct RequireArg;
-
-impl clap::FromArgMatches for RequireArg {
-    fn from_arg_matches(_: &ArgMatches) -> Result<Self, clap::Error> {
-        Ok(Self)
-    }
-
-    fn update_from_arg_matches(&mut self, _: &ArgMatches) -> Result<(), clap::Error> {
-        Ok(())
-    }
-}
-
-impl clap::Args for RequireArg {
-    fn augment_args(command: Command) -> Command {
-        command.arg(
-            Arg::new(REQUIRE)
-                .long(REQUIRE)
-                .value_name("VERDICT")
-                .value_parser(EnumValueParser::<RequiredVerdict>::new())
-                .help("End with exit code 7 unless every figure is valid, or none is invalid"),
-        )
-    }
-
-    fn augment_args_for_update(command: Command) -> Command {
-        Self::augment_args(command)
-    }
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct RequireArg {
+    /// End with exit code 7 unless every figure is valid, or none is invalid
+    #[arg(id = REQUIRE, long = REQUIRE, value_name = "VERDICT")]
+    _require: Option<RequiredVerdict>,
 }
 
 /// What is asked of this command's figures, and the records that it has made.
@@ -72,15 +50,9 @@ pub struct Requirement {
 impl Requirement {
     /// What this command line asks for.
     pub fn of(matches: &ArgMatches) -> Self {
-        let mut at = Some(matches);
-        let mut required = None;
-        while let Some(matches) = at {
-            let asked = matches.try_get_one::<RequiredVerdict>(REQUIRE);
-            required = asked.ok().flatten().copied().or(required);
-            at = matches.subcommand().map(|(_, below)| below);
-        }
+        let own = |at: &ArgMatches| at.try_get_one(REQUIRE).ok().flatten().copied();
         Self {
-            required,
+            required: innermost(matches, &own),
             ..Self::default()
         }
     }

@@ -7,9 +7,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_model::Exit;
 
 use super::job::duration;
-use super::metrics::MetricsArgs;
-use super::notify::NotifyArg;
-use super::require::RequireArg;
+use super::measuring::MeasuringArgs;
 use super::{ErrorLimit, ExitError};
 use crate::engine::EngineOrSim;
 
@@ -38,11 +36,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub errors: ErrorLimit,
     #[command(flatten)]
-    _require: RequireArg,
-    #[command(flatten)]
-    _notify: NotifyArg,
-    #[command(flatten)]
-    _metrics: MetricsArgs,
+    _measuring: MeasuringArgs,
     /// Show everything that would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,

@@ -17,9 +17,7 @@ use serde_json::Value;
 
 use super::{ClusterArgs, background_load, compare};
 use crate::cmd::job::present;
-use crate::cmd::metrics::MetricsArgs;
-use crate::cmd::notify::NotifyArg;
-use crate::cmd::require::RequireArg;
+use crate::cmd::measuring::MeasuringArgs;
 use crate::cmd::run::screen::observed_in_place;
 use crate::cmd::{ExitError, Global, RUNS, show};
 use crate::engine::EngineName;
@@ -66,11 +64,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     #[command(flatten)]
-    _require: RequireArg,
-    #[command(flatten)]
-    _notify: NotifyArg,
-    #[command(flatten)]
-    _metrics: MetricsArgs,
+    _measuring: MeasuringArgs,
     /// Drop caches between phases: pagecache, ceph, command:COMMAND
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
     dropcaches: Option<Vec<String>>,

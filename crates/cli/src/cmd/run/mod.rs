@@ -17,9 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::campaign::{Budget, CampaignArgs, tell_notes};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
 use super::job::duration;
-use super::metrics::MetricsArgs;
-use super::notify::NotifyArg;
-use super::require::RequireArg;
+use super::measuring::MeasuringArgs;
 use super::run_args::check_sim;
 use super::{ErrorLimit, ExitError, Global, study};
 use crate::engine::EngineOrSim;
@@ -96,11 +94,7 @@ pub struct Flags {
     #[command(flatten)]
     errors: ErrorLimit,
     #[command(flatten)]
-    _require: RequireArg,
-    #[command(flatten)]
-    _notify: NotifyArg,
-    #[command(flatten)]
-    _metrics: MetricsArgs,
+    _measuring: MeasuringArgs,
     #[command(flatten)]
     pub budget: Budget,
     /// Which engine runs the points

@@ -13,9 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Global;
 use super::campaign::terabytes;
 use super::job::duration;
-use super::metrics::MetricsArgs;
-use super::notify::NotifyArg;
-use super::require::RequireArg;
+use super::measuring::MeasuringArgs;
 use crate::engine::EngineOrSim;
 
 mod dry;
@@ -128,11 +126,7 @@ struct TestArgs {
     #[arg(long, value_name = "TB", value_parser = terabytes)]
     endurance_tbw: Option<u64>,
     #[command(flatten)]
-    _require: RequireArg,
-    #[command(flatten)]
-    _notify: NotifyArg,
-    #[command(flatten)]
-    _metrics: MetricsArgs,
+    _measuring: MeasuringArgs,
     #[command(flatten)]
     how: How,
     #[command(flatten)]

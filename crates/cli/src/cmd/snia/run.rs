@@ -19,9 +19,7 @@ use super::{How, TestArgs, report};
 use crate::cmd::campaign::{tell, tell_notes};
 use crate::cmd::dry::DryRun;
 use crate::cmd::job::duration;
-use crate::cmd::metrics::MetricsArgs;
-use crate::cmd::notify::NotifyArg;
-use crate::cmd::require::RequireArg;
+use crate::cmd::measuring::MeasuringArgs;
 use crate::cmd::run::screen::observed;
 use crate::cmd::run::{Flags, failed};
 use crate::cmd::run_args::check_sim;
@@ -56,11 +54,7 @@ pub struct ResumeArgs {
     #[arg(long, value_name = "BYTES", value_parser = crate::cmd::size)]
     max_written: Option<u64>,
     #[command(flatten)]
-    _require: RequireArg,
-    #[command(flatten)]
-    _notify: NotifyArg,
-    #[command(flatten)]
-    _metrics: MetricsArgs,
+    _measuring: MeasuringArgs,
 }
 
 /// One test on one device.
@@ -115,9 +109,7 @@ pub fn resume_as(global: &Global, flags: &Flags, record: String) -> anyhow::Resu
         run: Some(record),
         destroy: flags.destroy.clone(),
         max_time: flags.budget.max_time,
-        _require: RequireArg,
-        _notify: NotifyArg::default(),
-        _metrics: MetricsArgs::default(),
+        _measuring: MeasuringArgs::default(),
         max_written: flags.budget.max_written,
     };
     resume(global, &args)
