@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use fathom_analysis::guard::MeasurementTotals;
 use fathom_analysis::steady_state::{Ask, Metric, Rounds, SeriesValue};
 use fathom_model::{
-    Direction, Event, EvidenceSum, FailureKind, Outcome, Point, Results, Stage, StageEnd, StageKind,
+    Direction, Entry, Event, EvidenceSum, FailureKind, Outcome, Point, Results, Stage, StageEnd,
+    StageKind,
 };
 
 use super::figures::StepFigures;
@@ -127,6 +128,16 @@ struct Begun {
 }
 
 impl History {
+    /// That of a record.
+    #[must_use]
+    pub fn of(entries: &[Entry]) -> Self {
+        let mut history = Self::default();
+        for entry in entries {
+            history.take(&entry.event);
+        }
+        history
+    }
+
     /// Takes the next event; gives the measurement that has ended by it.
     pub fn take(&mut self, event: &Event) -> Option<EndedPoint> {
         self.follow(event);

@@ -126,14 +126,7 @@ impl SoakPlan {
                     |step| soak::script(&step, periods),
                 ))
             })?;
-        match ran {
-            job::Ran::Shown(exit) => Ok(exit),
-            job::Ran::Ended(dir, exit) => {
-                let doc = fathom_report::read(&dir)?;
-                show(global, &doc, period)?;
-                Ok(exit)
-            }
-        }
+        ran.shown(|dir| show(global, &fathom_report::read(dir)?, period))
     }
 }
 

@@ -140,13 +140,7 @@ impl TunePlan {
                 Box::new(self.script(steps.swap_remove(0)))
             },
         )?;
-        match ran {
-            job::Ran::Shown(exit) => Ok(exit),
-            job::Ran::Ended(dir, exit) => {
-                self.show(global, &dir)?;
-                Ok(exit)
-            }
-        }
+        ran.shown(|dir| self.show(global, dir))
     }
 
     fn script(&self, job: JobStep) -> TuneScript {
@@ -158,10 +152,7 @@ impl TunePlan {
 
     fn show(&self, global: &Global, dir: &Path) -> anyhow::Result<()> {
         let record = Record::open(dir)?;
-        let mut history = History::default();
-        for entry in &record.entries {
-            history.take(&entry.event);
-        }
+        let history = History::of(&record.entries);
         let script = self.script(JobStep::new((1, 1), TUNE_COMMAND, String::new(), &[]));
         let state = script.state(&history);
         let is_better = state.is_better();

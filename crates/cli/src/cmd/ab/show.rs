@@ -47,10 +47,7 @@ pub struct AbDocument<'c> {
 /// Shows it; gives the rows.
 pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<Vec<AbRow>> {
     let record = Record::open(dir)?;
-    let mut history = History::default();
-    for entry in &record.entries {
-        history.take(&entry.event);
-    }
+    let history = History::of(&record.entries);
     let blank = JobStep::new((1, 1), "", String::new(), &[]);
     let jobs = vec![blank; config.sides.len()];
     let state = super::script(jobs, config).state(&history);

@@ -75,10 +75,7 @@ impl MapPlan {
     /// The table, and the graph.
     pub fn show(&self, global: &Global, dir: &Path) -> anyhow::Result<()> {
         let record = Record::open(dir)?;
-        let mut history = History::default();
-        for entry in &record.entries {
-            history.take(&entry.event);
-        }
+        let history = History::of(&record.entries);
         let blank = JobStep::new((1, 1), COMMAND, String::new(), &[]);
         let map = self.script(blank).state(&history).0;
         if let Some(file) = &self.svg {

@@ -358,16 +358,10 @@ impl FindPlan {
                     None => Box::new(script),
                 }
             })?;
-        match ran {
-            job::Ran::Shown(exit) => Ok(exit),
-            job::Ran::Ended(dir, exit) => {
-                match map {
-                    Some(map) => map.show(global, &dir)?,
-                    None => show::show(global, (&config, emit), &dir)?,
-                }
-                Ok(exit)
-            }
-        }
+        ran.shown(|dir| match map {
+            Some(map) => map.show(global, dir),
+            None => show::show(global, (&config, emit), dir),
+        })
     }
 }
 

@@ -41,10 +41,7 @@ pub struct FindDocument {
 
 /// What the record tells of a search.
 pub fn found(record: &Record, config: &FindConfig) -> Vec<RowFound> {
-    let mut history = History::default();
-    for entry in &record.entries {
-        history.take(&entry.event);
-    }
+    let history = History::of(&record.entries);
     let script = FindScript {
         job: JobStep::new((1, 1), COMMAND, String::new(), &[]),
         config: config.clone(),

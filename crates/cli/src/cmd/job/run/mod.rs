@@ -188,13 +188,9 @@ impl JobPlan {
         let kept = planned::Plan::Job(placed.clone()).kept()?;
         let repeat = |steps: Vec<JobStep>| -> Box<dyn Script> { Box::new(Jobs(steps)) };
         let what = (COMMAND, kept);
-        match placed.execute(global, plan, what, record, (output, dry_run), &repeat)? {
-            (Ran::Shown(exit), _) => Ok(exit),
-            (Ran::Ended(dir, exit), steps) => {
-                show(global, output, &dir, &steps)?;
-                Ok(exit)
-            }
-        }
+        let (ran, steps) =
+            placed.execute(global, plan, what, record, (output, dry_run), &repeat)?;
+        ran.shown(|dir| show(global, output, dir, &steps))
     }
 
     /// Relative names are meant from here, also when it goes on from elsewhere.
@@ -381,6 +377,19 @@ pub enum Ran {
     Shown(Exit),
     /// Its record, and how it ended.
     Ended(PathBuf, Exit),
+}
+
+impl Ran {
+    /// Shows what came of it, where it ran; gives how it ended.
+    ///
+    /// # Errors
+    /// Those of `show`.
+    pub fn shown(self, show: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<Exit> {
+        match self {
+            Self::Shown(exit) => Ok(exit),
+            Self::Ended(dir, exit) => show(&dir).map(|()| exit),
+        }
+    }
 }
 
 fn conclude(finish: &Finish) -> Exit {
