@@ -1,6 +1,8 @@
 //! Sudden changes of level amid a series: burst credits that are used up, a cache that
 //! is full, another mode of the device.
 
+use crate::hosts::median;
+
 /// Values on either side of a place that are held against each other: fewer than half
 /// of them may be outliers.
 const SIDE: usize = 5;
@@ -31,11 +33,11 @@ pub fn level_shifts(values: &[f64]) -> Vec<LevelShift> {
         return Vec::new();
     }
     let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let mut steps: Vec<f64> = values
+    let steps: Vec<f64> = values
         .windows(2)
         .map(|two| (two[1] - two[0]).abs())
         .collect();
-    let least = (STEP_LEAST * median(&mut steps)).max(SHARE_LEAST * mean.abs());
+    let least = (STEP_LEAST * middle(&steps)).max(SHARE_LEAST * mean.abs());
     let mut shifts: Vec<LevelShift> = Vec::new();
     for at in SIDE..=values.len() - SIDE {
         let (from, to) = (
@@ -67,17 +69,7 @@ pub fn level_shifts(values: &[f64]) -> Vec<LevelShift> {
     shifts
 }
 
-fn middle(values: &[f64]) -> f64 {
-    median(&mut values.to_vec())
-}
-
 /// The median; 0 of none.
-fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[half],
-        _ => 0.5 * (values[half - 1] + values[half]),
-    }
+fn middle(values: &[f64]) -> f64 {
+    median(values.iter().copied()).unwrap_or(0.0)
 }

@@ -265,9 +265,9 @@ impl WriteJudge {
     pub fn unseen(&self) -> Option<String> {
         let unseen = self.openers.borrow().as_ref()?.unseen;
         (unseen > 0).then(|| {
-            let plural = if unseen == 1 { "" } else { "es" };
+            let processes = units::counted(unseen, "process");
             format!(
-                "{unseen} process{plural} of other users could not be looked at: whether they have a target open for writing is not known (root sees all)"
+                "{processes} of other users could not be looked at: whether they have a target open for writing is not known (root sees all)"
             )
         })
     }

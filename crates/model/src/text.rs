@@ -71,6 +71,24 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
+/// Words without what Markdown obeys: no link, no HTML, no end of a field. Within a word it
+/// takes `_` for a letter.
+#[must_use]
+pub fn markdown(words: &str) -> String {
+    let mut safe = String::with_capacity(words.len());
+    let mut chars = words.chars().peekable();
+    let mut is_in_word = false;
+    while let Some(c) = chars.next() {
+        is_in_word &= chars.peek().is_some_and(|next| next.is_alphanumeric());
+        if "\\`*{}[]<>()#!|&~$".contains(c) || (c == '_' && !is_in_word) {
+            safe.push('\\');
+        }
+        safe.push(c);
+        is_in_word = c.is_alphanumeric();
+    }
+    safe
+}
+
 /// A field of CSV that holds text: quoted where it has to be (RFC 4180), without
 /// hidden characters, and behind an apostrophe where a spreadsheet would take it
 /// for a formula. A number stays a number.

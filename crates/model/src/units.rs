@@ -4,6 +4,8 @@
 //! fio's own number grammar, in which `kB`, `kiB` and hexadecimal numbers mean
 //! things of their own, is the job file's business.
 
+use std::fmt::Display;
+
 /// Bytes with a binary unit and about three digits: `4 KiB`, `1.50 GiB`.
 #[must_use]
 pub fn bytes(value: f64) -> String {
@@ -24,6 +26,17 @@ pub fn count(value: f64) -> String {
     const UNITS: [&str; 5] = ["", "k", "M", "G", "T"];
     let (scaled, unit) = scale(value, 1000.0, &UNITS);
     format!("{}{unit}", three_digits(scaled))
+}
+
+/// So many of something: `1 run`, `3 runs`, `2 processes`.
+#[must_use]
+pub fn counted<N: Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
+    let plural = match (n == N::from(1), noun.ends_with('s')) {
+        (true, _) => "",
+        (false, true) => "es",
+        (false, false) => "s",
+    };
+    format!("{n} {noun}{plural}")
 }
 
 /// A latency in the unit that fits: `84 ns`, `1.25 µs`, `3.10 ms`, `17.2 s`.

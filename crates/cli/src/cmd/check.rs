@@ -4,11 +4,11 @@ use fathom_campaign::check::{Problem, check};
 use fathom_campaign::plan::{Overrides, ResolvedCampaign};
 use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::{Diagnostic, Severity};
-use fathom_model::Exit;
+use fathom_model::{Exit, units};
 use serde::Serialize;
 
 use super::campaign::{CampaignArgs, exit_error, tell_notes};
-use super::job::present::{self, count};
+use super::job::present;
 use super::{ExitError, Global};
 use crate::out;
 
@@ -123,20 +123,20 @@ fn tell(problem: &Problem) {
     if problem.files > 1 {
         out::line(format_args!(
             "  … and so in {}",
-            count(problem.files - 1, "other file")
+            units::counted(problem.files - 1, "other file")
         ));
     }
 }
 
 fn summary(plan: &ResolvedCampaign, files: usize, errors: usize, warnings: usize) -> String {
-    let checked = count(files, "job file");
+    let checked = units::counted(files, "job file");
     match (errors, warnings) {
         (0, 0) if files == 0 && plan.steps.is_empty() => "no job files: nothing is on".to_owned(),
         (0, 0) => format!("{checked}: nothing to complain about"),
         _ => format!(
             "{checked}: {}, {}",
-            count(errors, "error"),
-            count(warnings, "warning")
+            units::counted(errors, "error"),
+            units::counted(warnings, "warning")
         ),
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use fathom_analysis::Curve;
 use fathom_campaign::Only;
-use fathom_model::{Exit, text as foreign};
+use fathom_model::{Exit, text as foreign, units};
 use fathom_report::export::{self, NotExported, Separated};
 use fathom_report::graphs::safe_path;
 use fathom_report::{CampaignRecord, read_sweep};
@@ -158,9 +158,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             left_out,
         })?;
     } else if !global.quiet {
-        let count = files.len();
-        let plural = if count == 1 { "" } else { "s" };
-        out::note(format_args!("{count} file{plural} in {}", to.display()));
+        let files = units::counted(files.len(), "file");
+        out::note(format_args!("{files} in {}", to.display()));
     }
     Ok(Exit::Success)
 }

@@ -4,12 +4,11 @@ use std::path::PathBuf;
 
 use fathom_campaign::generate::{Generation, clean, generate};
 use fathom_campaign::plan::Overrides;
-use fathom_model::Exit;
+use fathom_model::{Exit, units};
 use serde::Serialize;
 
 use super::Global;
 use super::campaign::{CampaignArgs, exit_error, tell_notes};
-use super::job::present::count;
 use crate::out;
 
 /// Write the job files of a campaign
@@ -80,7 +79,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if !global.quiet {
         let removed = done.removed.len();
         out::line(match (args.clean, removed) {
-            (true, removed) => format!("{} removed", count(removed, "job file")),
+            (true, removed) => format!("{} removed", units::counted(removed, "job file")),
             (false, 0) => made(&done),
             (false, _) => format!(
                 "{}, {removed} of another configuration removed",
@@ -94,7 +93,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 fn made(done: &Generation) -> String {
     format!(
         "{}: {} written, {} as they were",
-        count(done.files, "job file"),
+        units::counted(done.files, "job file"),
         done.written,
         done.files - done.written
     )

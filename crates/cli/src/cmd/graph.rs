@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_analysis::Curve;
 use fathom_campaign::Only;
-use fathom_model::Exit;
+use fathom_model::{Exit, units};
 use fathom_report::CampaignRecord;
 use fathom_report::chart::Size;
 use fathom_report::graphs::{self, Graph, GraphAxes, NotDrawn, PointMetric};
@@ -125,9 +125,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         })?;
     } else {
         out::line(format_args!(
-            "{} {} in {}",
-            drawn.len(),
-            if drawn.len() == 1 { "graph" } else { "graphs" },
+            "{} in {}",
+            units::counted(drawn.len(), "graph"),
             folder.display()
         ));
     }

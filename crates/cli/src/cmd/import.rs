@@ -171,22 +171,17 @@ fn summary(sources: &[Source]) -> Vec<String> {
         let line = |(kind, (files, jobs))| {
             format!(
                 "imported {}: {kind}, {}",
-                counted(files, "file"),
-                counted(jobs, "job")
+                units::counted(files, "file"),
+                units::counted(jobs, "job")
             )
         };
         return kinds.into_iter().map(line).collect();
     }
     let line = |source: &Source| {
-        let (path, jobs) = (source.path.display(), counted(jobs(source), "job"));
+        let (path, jobs) = (source.path.display(), units::counted(jobs(source), "job"));
         format!("imported {path}: {}, {jobs}", kind(source))
     };
     sources.iter().map(line).collect()
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 /// The file's name without its ending.
@@ -319,7 +314,10 @@ fn read_folder(folder: &Path, unread: &mut Vec<String>) -> anyhow::Result<Vec<So
     if sources.is_empty() {
         let reason = match damaged.iter().chain(&foreign).next() {
             None => "it has no files".to_owned(),
-            Some(first) => format!("{} were looked at; {first}", counted(files.len(), "file")),
+            Some(first) => format!(
+                "{} were looked at; {first}",
+                units::counted(files.len(), "file")
+            ),
         };
         let path = folder.display();
         return Err(input_error(format!(
@@ -329,7 +327,7 @@ fn read_folder(folder: &Path, unread: &mut Vec<String>) -> anyhow::Result<Vec<So
     if !foreign.is_empty() {
         out::note(format_args!(
             "passed over {} in {} that fio did not write",
-            counted(foreign.len(), "file"),
+            units::counted(foreign.len(), "file"),
             folder.display()
         ));
     }
@@ -452,12 +450,15 @@ impl<'r> Told<'r> {
         axes.dedup();
         let others = match self.points.len() - points.len() {
             0 => String::new(),
-            others => format!("; {} say nothing of their load", counted(others, "report")),
+            others => format!(
+                "; {} say nothing of their load",
+                units::counted(others, "report")
+            ),
         };
         (!points.is_empty()).then(|| {
             format!(
                 "{} in {} series over {}{others}: `fathom graph` draws them",
-                counted(points.len(), "point"),
+                units::counted(points.len(), "point"),
                 series.len(),
                 axes.join(", ")
             )

@@ -13,7 +13,6 @@ use serde::Serialize;
 
 use super::Global;
 use super::campaign::{Budget, CampaignArgs, tell_notes};
-use super::job::present::count;
 use crate::out;
 
 mod stages;
@@ -387,7 +386,10 @@ fn totals(plan: &ResolvedCampaign, means: &Means) -> Grid {
         time += &format!(" to {}", units::duration(millis(means.most())));
     }
     if cost.endless > 0 {
-        time += &format!(" and {} without a time", count(cost.endless, "step"));
+        time += &format!(
+            " and {} without a time",
+            units::counted(cost.endless, "step")
+        );
     }
     line("time", time);
     line("writes", writes(plan, means));
@@ -413,7 +415,7 @@ fn totals(plan: &ResolvedCampaign, means: &Means) -> Grid {
     if let (Some(limits), n @ 1..) = (plan.settings.limits().text(), means.left_out.len()) {
         let what = format!(
             "{} do not fit into {limits}, and count above as nothing",
-            count(n, "step")
+            units::counted(n, "step")
         );
         let what = match plan.settings.care.over {
             Over::Cut => what,
@@ -464,5 +466,5 @@ fn writes(plan: &ResolvedCampaign, means: &Means) -> String {
 /// `1 step writes`, `2 steps write`.
 fn count_verb(n: usize) -> String {
     let verb = if n == 1 { "writes" } else { "write" };
-    format!("{} {verb}", count(n, "step"))
+    format!("{} {verb}", units::counted(n, "step"))
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use fathom_model::failure::advice_on_signal;
-use fathom_model::{Failure, FailureKind, JobResult, Results};
+use fathom_model::{Failure, FailureKind, JobResult, Results, units};
 use rustix::io::Errno;
 
 use super::messages::{Message, classify, one_line};
@@ -135,9 +135,9 @@ impl FailureJudge<'_> {
             if is_tolerated(results, job) && !self.was_ended_by_error(job) {
                 self.ignored = true;
                 let errors = job.total_errors.unwrap_or(1);
-                let plural = if errors == 1 { "" } else { "s" };
+                let failed = units::counted(errors, "failed I/O");
                 let note = format!(
-                    "job {}: went on after {errors} failed I/O{plural}, first: {}",
+                    "job {}: went on after {failed}, first: {}",
                     job.name,
                     errno_text_of(job.error)
                 );

@@ -118,22 +118,10 @@ fn more(doc: &CompareDocument) -> String {
     }
 }
 
-/// Foreign text in a cell of Markdown: it ends neither the cell nor the table, and
-/// means nothing.
+/// Foreign text in a cell of Markdown: it ends neither the cell nor the table, calls
+/// nobody, and means nothing.
 fn cell(text: &str) -> String {
-    let line = text::line(text);
-    let mut safe = String::with_capacity(line.len());
-    for c in line.chars() {
-        match c {
-            '|' | '*' | '_' | '<' | '>' | '[' | ']' | '`' | '\\' | '#' => {
-                safe.push('\\');
-                safe.push(c);
-            }
-            '@' => safe += "@\u{200b}",
-            c => safe.push(c),
-        }
-    }
-    safe
+    text::markdown(&text::line(text)).replace('@', "@\u{200b}")
 }
 
 fn code(text: &str) -> String {

@@ -225,8 +225,8 @@ pub(super) fn causes<'p>(points: impl Iterator<Item = &'p PointResult> + Clone) 
     for (kind, folded) in &folded {
         let causes = folded.causes();
         lines.extend(causes.iter().take(LINES_MAX).map(|cause| {
-            let points = if cause.count == 1 { "point" } else { "points" };
-            format!("{kind}, {} {points}: {}", cause.count, cause.sentence())
+            let points = units::counted(cause.count, "point");
+            format!("{kind}, {points}: {}", cause.sentence())
         }));
         if causes.len() > LINES_MAX {
             lines.push(format!(

@@ -142,10 +142,6 @@ fn verdicts(story: &Story) -> String {
     }
 }
 
-fn counted(n: usize, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
-}
-
 /// The verdict of a campaign: how many points came out how.
 fn of_points_all(story: &Story) -> String {
     let mut html = String::new();
@@ -189,7 +185,7 @@ fn of_points_all(story: &Story) -> String {
     let _ = writeln!(
         html,
         "<li class=\"{class}\">{}: {}{}</li>",
-        counted(all, "point", "points"),
+        units::counted(all, "point"),
         told.join(", "),
         if class == "good" {
             ", no reason against their figures"
@@ -198,15 +194,15 @@ fn of_points_all(story: &Story) -> String {
         }
     );
     if n_failed > 0 {
-        let what = counted(n_failed, "point", "points") + " failed";
+        let what = units::counted(n_failed, "point") + " failed";
         html += &verdict_line("bad", &what, &failed, "failures");
     }
     if doubtful > 0 {
-        let what = counted(doubtful, "point is doubtful", "points are doubtful");
+        let what = units::counted(doubtful, "point") + " doubtful";
         html += &verdict_line("doubt", &what, &doubts, "doubts");
     }
     if n_skipped > 0 {
-        let what = counted(n_skipped, "point was skipped", "points were skipped");
+        let what = units::counted(n_skipped, "point") + " skipped";
         html += &verdict_line("plain", &what, &skipped, "failures");
     }
     html
@@ -219,7 +215,7 @@ fn of_jobs(story: &Story) -> String {
     let messages: Vec<String> = messages.collect();
     let failures = Folded::of(messages.iter().map(String::as_str));
     if !messages.is_empty() {
-        let what = counted(messages.len(), "failure", "failures");
+        let what = units::counted(messages.len(), "failure");
         html += &verdict_line("bad", &what, &failures, "failures");
     }
     let Some(verdict) = &story.doc.verdict else {

@@ -77,10 +77,7 @@ pub fn runs_page(page: &RunsPage) -> String {
          <style nonce=\"{nonce}\">\n{}</style>\n</head>\n<body>\n<header>\n<h1>Runs</h1>\n\
          <p class=\"lead\">{} in <code>{}</code></p>\n</header>\n<main>\n",
         STYLES.concat(),
-        match page.found {
-            1 => "1 run".to_owned(),
-            n => format!("{n} runs"),
-        },
+        units::counted(page.found, "run"),
         escape(&page.folder)
     );
     html += &choice(page);

@@ -35,26 +35,12 @@ pub fn markdown_line(row: &[Datum]) -> String {
     for value in row {
         line.push(' ');
         match value {
-            Datum::Words(_) => push_escaped(&mut line, &shown(value)),
+            Datum::Words(_) => line += &text::markdown(&shown(value)),
             _ => line += &shown(value),
         }
         line.push_str(" |");
     }
     line
-}
-
-/// Adds words without what Markdown obeys; within a word it takes `_` for a letter.
-fn push_escaped(line: &mut String, words: &str) {
-    let mut chars = words.chars().peekable();
-    let mut is_in_word = false;
-    while let Some(c) = chars.next() {
-        is_in_word &= chars.peek().is_some_and(|next| next.is_alphanumeric());
-        if "\\`*{}[]<>()#!|&~$".contains(c) || (c == '_' && !is_in_word) {
-            line.push('\\');
-        }
-        line.push(c);
-        is_in_word = c.is_alphanumeric();
-    }
 }
 
 /// A row as an object of JSON, in the order of its columns, with null for what is not

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::Context;
-use fathom_model::{Exit, text as foreign};
+use fathom_model::{Exit, text as foreign, units};
 use fathom_record::RecordError;
 use fathom_report::query::{Datum, FIGURES, RunFacts, SAMPLES, TableDef, put_samples};
 
@@ -61,8 +61,8 @@ pub fn run(global: &Global, args: &Args, dir: &Path) -> anyhow::Result<Exit> {
             left_out: Vec::new(),
         })?;
     } else if !global.quiet {
-        let rows = if n == 1 { "row" } else { "rows" };
-        out::note(format_args!("{n} {rows} in {}", path.display()));
+        let rows = units::counted(n, "row");
+        out::note(format_args!("{rows} in {}", path.display()));
     }
     Ok(Exit::Success)
 }

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fathom_campaign::fio_tests::{self, FioTestsTest};
-use fathom_model::{Event, Outcome, RunStatus};
+use fathom_model::{Event, Outcome, RunStatus, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
 
-use super::{MOST_FILES, counted, input_error};
+use super::{MOST_FILES, input_error};
 use crate::cmd::{ExitError, Global};
 use crate::out;
 
@@ -31,7 +31,7 @@ pub fn import(
         let reason = reason.or(unread.first().map(String::as_str));
         let message = format!(
             "{path}: {} of fio-tests, none with results: {}",
-            counted(tests.len(), "test"),
+            units::counted(tests.len(), "test"),
             reason.unwrap_or_default()
         );
         return Err(input_error(message));
@@ -55,9 +55,9 @@ fn told(folder: &Path, tests: &[FioTestsTest]) -> String {
     series.dedup();
     format!(
         "imported {} of fio-tests from {}: {} in {} series",
-        counted(tests.len(), "test"),
+        units::counted(tests.len(), "test"),
         folder.display(),
-        counted(points.count(), "point"),
+        units::counted(points.count(), "point"),
         series.len()
     )
 }
@@ -156,7 +156,7 @@ fn notes(tests: &[FioTestsTest]) -> Vec<String> {
         [first, .., last] => {
             format!(
                 "{} ({first} to {last}): {note}",
-                counted(names.len(), "test")
+                units::counted(names.len(), "test")
             )
         }
         [] => note.to_owned(),

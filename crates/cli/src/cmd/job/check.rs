@@ -7,7 +7,7 @@ use fathom_engine::fio::{inventory, version::Program};
 use fathom_engine::jobfile::{Diagnostic, JobFile, Severity, variable};
 use fathom_engine::native;
 use fathom_engine::resolve::{self, PathUse};
-use fathom_model::{Exit, Origin};
+use fathom_model::{Exit, Origin, units};
 
 use super::present;
 use crate::cmd::Global;
@@ -178,15 +178,15 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
 }
 
 fn summary(files: usize, errors: usize, warnings: usize) -> String {
-    let files = present::count(files, "job file");
+    let files = units::counted(files, "job file");
     match (errors, warnings) {
         (0, 0) => format!("{files}: nothing to complain about"),
-        (0, _) => format!("{files}: {}", present::count(warnings, "warning")),
-        (_, 0) => format!("{files}: {}", present::count(errors, "error")),
+        (0, _) => format!("{files}: {}", units::counted(warnings, "warning")),
+        (_, 0) => format!("{files}: {}", units::counted(errors, "error")),
         _ => format!(
             "{files}: {}, {}",
-            present::count(errors, "error"),
-            present::count(warnings, "warning")
+            units::counted(errors, "error"),
+            units::counted(warnings, "warning")
         ),
     }
 }

@@ -56,9 +56,3 @@ pub fn first_error(list: &[Diagnostic]) -> String {
     let first = list.iter().find(|it| it.severity == Severity::Error);
     first.map(Diagnostic::to_string).unwrap_or_default()
 }
-
-/// `1 error`, `2 errors`.
-pub fn count(n: usize, noun: &str) -> String {
-    let plural = if n == 1 { "" } else { "s" };
-    format!("{n} {noun}{plural}")
-}

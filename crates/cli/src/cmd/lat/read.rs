@@ -11,7 +11,7 @@ use fathom_analysis::latlog::{
 use fathom_engine::fio::log::{
     self, BinLayout, Collect, Histograms, Log, LogError, LogName, Options,
 };
-use fathom_model::{Exit, LogEntry, LogKind, PrioColumn};
+use fathom_model::{Exit, LogEntry, LogKind, PrioColumn, units};
 
 use super::{Args, STDIN};
 use crate::cmd::ExitError;
@@ -449,10 +449,11 @@ impl<'l> LeftOut<'l> {
 fn left_out(of: LeftOut) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((line, error)) = of.first_skipped {
-        let plural = if of.skipped == 1 { "" } else { "s" };
         notes.push(format!(
-            "{} malformed line{plural} left out, the first: line {line}, column {}: {}",
-            of.skipped, error.column, error.fault
+            "{} left out, the first: line {line}, column {}: {}",
+            units::counted(of.skipped, "malformed line"),
+            error.column,
+            error.fault
         ));
     }
     if of.cut_gzip {

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
 use fathom_engine::fio::log::{self, Collect, Options, TimeOrigin};
-use fathom_model::{LogEntry, PrioColumn};
+use fathom_model::{LogEntry, PrioColumn, units};
 
 use super::Args;
 use super::read::{failed, options};
@@ -99,9 +99,8 @@ pub(super) fn save(global: &Global, log: &Path, args: &Args) -> anyhow::Result<(
             .with_context(|| format!("cannot write the latencies of {}", log.display()))?;
     }
     if !global.quiet {
-        let plural = if written == 1 { "" } else { "s" };
-        let log = log.display();
-        out::note(format_args!("{written} file{plural} written: {log}.*.lat"));
+        let (files, log) = (units::counted(written, "file"), log.display());
+        out::note(format_args!("{files} written: {log}.*.lat"));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use std::thread;
 use fathom_analysis::latlog::Timeline;
 use fathom_device::threads;
 use fathom_engine::fio::log::{self, BinLayout, Collect, Histograms, Log, LogError, Options};
-use fathom_model::{LogEntry, LogKind, PrioColumn};
+use fathom_model::{LogEntry, LogKind, PrioColumn, units};
 use fathom_report::graphs::logs::JobLog;
 
 use super::find::FoundLog;
@@ -231,8 +231,8 @@ fn histograms(log: Histograms, reading: LogReading) -> LogTimeline {
 fn lost(skipped: u64, cut_bytes: u64, cut_gzip: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if skipped > 0 {
-        let plural = if skipped == 1 { "" } else { "s" };
-        notes.push(format!("{skipped} malformed line{plural} left out"));
+        let lines = units::counted(skipped, "malformed line");
+        notes.push(format!("{lines} left out"));
     }
     if cut_gzip {
         notes.push("the compressed file ends before its end: what comes before is drawn".into());

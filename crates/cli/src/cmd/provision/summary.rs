@@ -43,11 +43,10 @@ fn tail(serial: &str) -> String {
 
 /// What all are: the head of the dashboard.
 pub fn title(provision: &Provision) -> String {
-    let count = provision.left().count();
     let how = &provision.how;
-    let drives = if count == 1 { "drive" } else { "drives" };
+    let drives = units::counted(provision.left().count(), "drive");
     let mut title = format!(
-        "{count} {drives}, {}, {}, {}",
+        "{drives}, {}, {}, {}",
         match how.workload.to_string().as_str() {
             "seq" => "sequential",
             other => other,

@@ -2,7 +2,7 @@
 
 pub mod live;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -184,21 +184,14 @@ fn to_stdout(global: &Global, dir: &Path) -> anyhow::Result<Exit> {
     }
 }
 
-/// Writes the page beside its place and moves it there whole: one that is shown
-/// somewhere is never half a page. Gives its size.
+/// Writes the page and puts it in place whole: one that is shown somewhere is never half
+/// a page. Gives its size.
 fn to_file(dir: &Path, file: &Path) -> anyhow::Result<u64> {
-    let mut part = file.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let failed = |path: &Path| format!("cannot write {}", path.display());
-    let page = File::create(&part).with_context(|| failed(&part))?;
-    let mut page = BufWriter::with_capacity(1 << 20, page);
-    let written = html::write(dir, &mut page).and_then(|()| Ok(page.flush()?));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&part);
-        return Err(anyhow::Error::from(error).context(failed(file)));
-    }
-    let bytes = page.get_ref().metadata()?.len();
-    fs::rename(&part, file).with_context(|| failed(file))?;
-    Ok(bytes)
+    let written = fathom_record::replace(file, |page| {
+        let mut page = BufWriter::with_capacity(1 << 20, page);
+        html::write(dir, &mut page)?;
+        page.flush()?;
+        Ok::<u64, HtmlError>(page.get_ref().metadata()?.len())
+    });
+    written.with_context(|| format!("cannot write {}", file.display()))
 }

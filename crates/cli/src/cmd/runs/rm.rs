@@ -112,13 +112,12 @@ fn tell(global: &Global, dry_run: bool, runs: Vec<RemovedRun>) -> anyhow::Result
     let (count, bytes) = removed.fold((0, 0), |(n, sum), run| (n + 1, sum + run.bytes));
     if !global.quiet && !dry_run {
         let size = units::bytes(bytes as f64);
-        out::line(format_args!("removed {}: {size}", counted(count)));
+        out::line(format_args!(
+            "removed {}: {size}",
+            units::counted(count, "run")
+        ));
     }
     Ok(())
-}
-
-fn counted(runs: usize) -> String {
-    format!("{runs} {}", if runs == 1 { "run" } else { "runs" })
 }
 
 /// Asks the person at the terminal.
@@ -132,7 +131,7 @@ fn ask(global: &Global, runs: usize, bytes: u64) -> anyhow::Result<bool> {
     let size = units::bytes(bytes as f64);
     out::note(format_args!(
         "Remove {}, {size}, for good? [y/N]",
-        counted(runs)
+        units::counted(runs, "run")
     ));
     let mut answer = String::new();
     io::stdin().lock().read_line(&mut answer)?;

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use fathom_model::result::Spread;
-use fathom_model::{Direction, DirectionResult, DiskUse, JobResult, Latency};
+use fathom_model::{Direction, DirectionResult, DiskUse, JobResult, Latency, units};
 use serde_json::Value;
 
 use super::classes::{self, NAMES};
@@ -58,14 +58,10 @@ impl NormalText {
         let (threads, processes) = (jobs(true), jobs(false));
         let mut parts = Vec::new();
         if threads > 0 {
-            parts.push(format!(
-                "{threads} thread{}",
-                if threads > 1 { "s" } else { "" }
-            ));
+            parts.push(units::counted(threads, "thread"));
         }
         if processes > 0 {
-            let ending = if processes > 1 { "es" } else { "" };
-            parts.push(format!("{processes} process{ending}"));
+            parts.push(units::counted(processes, "process"));
         }
         if !parts.is_empty() {
             put!(self.out, "Starting {}\n", parts.join(" and "));
