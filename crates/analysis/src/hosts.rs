@@ -93,13 +93,7 @@ fn total(parts: &[&JobResult], hosts: &[Host], overlap: &Overlap) -> JobResult {
     };
     let syncs: Vec<&Latency> = parts.iter().filter_map(|job| job.sync.as_ref()).collect();
     total.sync = merged(&syncs);
-    let all = [
-        Direction::Read,
-        Direction::Write,
-        Direction::Trim,
-        Direction::Mixed,
-    ];
-    for dir in all {
+    for dir in Direction::MEASURED {
         let of_dir = |job: &'_ &JobResult| -> Option<DirectionResult> {
             job.directions()
                 .find(|(d, _)| *d == dir)

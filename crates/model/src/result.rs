@@ -37,6 +37,11 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// All that there are.
+    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Trim, Self::Sync, Self::Mixed];
+    /// Those that have figures of their own beside latencies.
+    pub const MEASURED: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Mixed];
+
     /// The name in job files, documents and tables.
     #[must_use]
     pub fn name(self) -> &'static str {

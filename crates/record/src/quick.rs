@@ -66,14 +66,7 @@ impl Rest<'_> {
     }
 
     fn direction(&mut self) -> Option<Direction> {
-        const ALL: [Direction; 5] = [
-            Direction::Read,
-            Direction::Write,
-            Direction::Trim,
-            Direction::Sync,
-            Direction::Mixed,
-        ];
-        let found = ALL
+        let found = Direction::ALL
             .into_iter()
             .find(|dir| self.0.starts_with(dir.name().as_bytes()))?;
         self.expect(found.name().as_bytes())?;

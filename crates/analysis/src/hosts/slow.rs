@@ -68,12 +68,7 @@ pub fn by_host(parts: &[&JobResult], dir: Direction) -> Vec<HostFigures> {
 /// The hosts that are far off the median of all, for three hosts and more.
 pub(super) fn hosts(parts: &[&JobResult]) -> Vec<SlowHost> {
     let mut slow = Vec::new();
-    for dir in [
-        Direction::Read,
-        Direction::Write,
-        Direction::Trim,
-        Direction::Mixed,
-    ] {
+    for dir in Direction::MEASURED {
         let hosts = by_host(parts, dir);
         for figure in [SlowBy::Bandwidth, SlowBy::Iops, SlowBy::ClatP99] {
             slow.extend(far_off(figure, &hosts).map(|(host, of_median)| SlowHost {

@@ -262,12 +262,7 @@ impl MeasuredFigures {
         let targets = jobs.iter().filter_map(|job| job.latency_target);
         measured.latency_targets = targets.collect();
         let groups = groups(jobs.iter().copied());
-        for dir in [
-            Direction::Read,
-            Direction::Write,
-            Direction::Trim,
-            Direction::Mixed,
-        ] {
+        for dir in Direction::MEASURED {
             let parts: Vec<&DirectionResult> = jobs
                 .iter()
                 .flat_map(|job| job.directions())

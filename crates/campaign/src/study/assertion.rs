@@ -170,16 +170,8 @@ type PlacedName = (String, usize);
 /// What is wrong, and at which byte.
 type Wrong = (usize, String);
 
-const DIRECTIONS: [Direction; 5] = [
-    Direction::Read,
-    Direction::Write,
-    Direction::Trim,
-    Direction::Sync,
-    Direction::Mixed,
-];
-
 fn direction(word: &str) -> Option<Direction> {
-    DIRECTIONS.into_iter().find(|dir| dir.name() == word)
+    Direction::ALL.into_iter().find(|dir| dir.name() == word)
 }
 
 /// Reads an assertion; within a step the name may be left out.
@@ -190,7 +182,7 @@ pub(super) fn parse(text: &str, in_step: bool) -> Result<ParsedAssertion, Wrong>
     let (word, behind) = part(left, rest.clone());
     let direction_at = word.start;
     let direction = direction(&left[word.clone()]).ok_or_else(|| {
-        let near = meant(&left[word.clone()], DIRECTIONS.map(Direction::name));
+        let near = meant(&left[word.clone()], Direction::ALL.map(Direction::name));
         let said = "a direction is missing: write NAME.DIRECTION.FIGURE, as in mix.read.iops";
         match left[word.clone()].is_empty() {
             true => (word.start, said.to_owned()),

@@ -27,13 +27,6 @@ struct JobTotals {
     clat: Option<Histogram>,
 }
 
-const DIRECTIONS: [Direction; 4] = [
-    Direction::Read,
-    Direction::Write,
-    Direction::Trim,
-    Direction::Mixed,
-];
-
 impl Intervals {
     /// The events of one document of `at` after the run's start.
     pub fn document(&mut self, results: &Results, at: Duration, eta_s: Option<u64>) -> Vec<Event> {
@@ -44,7 +37,7 @@ impl Intervals {
         let interval_ms = t_ms.saturating_sub(self.last_ms);
         for (place, job) in results.jobs.iter().enumerate() {
             let ramping = is_ramping(results, job);
-            for (dir, before) in DIRECTIONS.into_iter().zip(&mut self.before[place]) {
+            for (dir, before) in Direction::MEASURED.into_iter().zip(&mut self.before[place]) {
                 let now = totals(job, dir);
                 if !ramping && now.awaits_bytes(before, job) {
                     continue;

@@ -520,16 +520,11 @@ impl Inbox<'_> {
     ) -> Result<Deployed, SshError> {
         let error = self.nonsense(what);
         let reason = error.to_string();
-        let Some(mut writer) = self.writer.take() else {
+        let Some(writer) = self.writer.take() else {
             return Err(error);
         };
-        let failure = Event::Failure(Failure::new(FailureKind::Mismatch, reason.as_str()));
-        writer.append(&failure)?;
-        told(Received::Event(&failure));
-        let status = RunStatus::Interrupted;
-        let dir = Some(writer.finish(status)?);
-        told(Received::Event(&Event::Ended { status }));
-        Ok(Deployed::Cut { dir, reason })
+        let failure = Failure::new(FailureKind::Mismatch, reason.as_str());
+        interrupted(writer, Some(failure), reason, told)
     }
 
     /// The stream ended before the run did.
@@ -553,22 +548,15 @@ impl Inbox<'_> {
             _ => self.session.lose(),
         };
         let reason = error.to_string();
-        let Some(mut writer) = self.writer.take() else {
+        let Some(writer) = self.writer.take() else {
             return if stopped {
                 Ok(Deployed::Cut { dir: None, reason })
             } else {
                 Err(error)
             };
         };
-        if !stopped {
-            let failure = Event::Failure(Failure::new(FailureKind::Other, reason.as_str()));
-            writer.append(&failure)?;
-            told(Received::Event(&failure));
-        }
-        let status = RunStatus::Interrupted;
-        let dir = Some(writer.finish(status)?);
-        told(Received::Event(&Event::Ended { status }));
-        Ok(Deployed::Cut { dir, reason })
+        let failure = (!stopped).then(|| Failure::new(FailureKind::Other, reason.as_str()));
+        interrupted(writer, failure, reason, told)
     }
 
     fn nonsense(&self, answer: &str) -> SshError {
@@ -577,6 +565,24 @@ impl Inbox<'_> {
             answer: answer.to_owned(),
         }
     }
+}
+
+/// Ends the record of a run that the other side does not end, with the reason where there
+/// is one.
+fn interrupted(
+    mut writer: Writer,
+    failure: Option<Failure>,
+    reason: String,
+    told: &mut dyn FnMut(Received),
+) -> Result<Deployed, SshError> {
+    if let Some(failure) = failure.map(Event::Failure) {
+        writer.append(&failure)?;
+        told(Received::Event(&failure));
+    }
+    let status = RunStatus::Interrupted;
+    let dir = Some(writer.finish(status)?);
+    told(Received::Event(&Event::Ended { status }));
+    Ok(Deployed::Cut { dir, reason })
 }
 
 /// The two folders of a record that take files.

@@ -135,12 +135,7 @@ impl Pairing {
         if let [Some((_, one)), Some((_, other))] = [sides[0].first(), sides[1].first()] {
             self.options.extend(options_between(&name, one, other));
         }
-        for dir in [
-            Direction::Read,
-            Direction::Write,
-            Direction::Trim,
-            Direction::Mixed,
-        ] {
+        for dir in Direction::MEASURED {
             for figure in CompareFigure::ALL {
                 let [mut one, mut other] =
                     [&sides[0], &sides[1]].map(|side| Values::of(side, dir, figure));

@@ -395,13 +395,7 @@ impl NormalText {
         numbers.dedup();
         for number in numbers {
             put!(self.out, "\nRun status group {number} (all jobs):\n");
-            let all = [
-                Direction::Read,
-                Direction::Write,
-                Direction::Trim,
-                Direction::Mixed,
-            ];
-            for dir in all {
+            for dir in Direction::MEASURED {
                 if let Some(group) = report.groups.get(&(number, dir)) {
                     self.group(dir, group);
                 }
