@@ -148,8 +148,10 @@ bench-verdict: ## provocations of the verdict, clean runs, cost of the evidence,
 	$(CARGO) bench --locked -p fathom-cli --bench verdict
 
 .PHONY: bench-find
-bench-find: ## searches on zram and a throttled loop device against measuring everything, some hour; as root; writes bench/find.md and .json
-	$(CARGO) bench --locked -p fathom-cli --bench find
+bench-find: ## searches on zram, a throttled loop device and the disk against measuring everything, some 20 minutes; as root; writes bench/find.md and .json
+	@tools/setup.sh build quick static
+	rustup target add $(musl_target)
+	$(CARGO) bench --locked -p fathom-cli --bench find --target $(musl_target)
 
 .PHONY: bench-cluster
 bench-cluster: setup musl ## what a run in a cluster takes beyond its I/O; writes bench/cluster.md and .json

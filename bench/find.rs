@@ -21,11 +21,11 @@ const BYTES: usize = 64 << 20;
 /// The depths of a knee go up to this.
 const DEPTH_MOST: u32 = 64;
 /// Seconds of each point where everything is measured.
-const POINT_S: u32 = 60;
+const POINT_S: u32 = 20;
 /// Seconds of a probe, and of each proof of an answer.
-const PROBE_S: u32 = 30;
+const PROBE_S: u32 = 10;
 /// Seconds of a first look.
-const LOOK_S: u32 = 10;
+const LOOK_S: u32 = 4;
 /// What the throttled device does.
 const THROTTLE_IOPS: u32 = 2000;
 /// So often both ends of an answer are measured.
@@ -55,6 +55,8 @@ fn main() {
     let image = lab.bench.path().join("image");
     fs::write(&image, &data).unwrap();
     let device = LoopDevice::over(&image).unwrap();
+    let file = lab.bench.path().join("file");
+    fs::copy(&image, &file).unwrap();
     let zram = Zram::new(BYTES as u64).unwrap();
     let mut filled = fs::OpenOptions::new()
         .write(true)
@@ -73,6 +75,11 @@ fn main() {
             name: "loop at 2,000 IOPS",
             target: device.path(),
             throttle: Some(&throttle),
+        },
+        Place {
+            name: "a file on the disk",
+            target: &file,
+            throttle: None,
         },
     ];
     let found: Vec<Value> = places.iter().map(|place| lab.place(place)).collect();
