@@ -24,7 +24,8 @@ SIZES = ("size", "io_size", "filesize", "zonesize", "zonerange", "zoneskip", "of
 ALIASES = {"ba": "blockalign", "readwrite": "rw", "blocksize": "bs", "nr_files": "nrfiles", "timeout": "runtime",
            "ss": "steadystate", "ss_dur": "steadystate_duration", "ss_ramp": "steadystate_ramp_time",
            "ratemin": "rate_min", "io_limit": "io_size", "mem": "iomem", "threads": "thread",
-           "blocksize_range": "bsrange", "io_size": "io_size"}
+           "blocksize_range": "bsrange", "io_size": "io_size",
+           "iodepth_batch_complete_min": "iodepth_batch_complete"}
 # What would fill the disk, or run programs, is not run.
 NEVER = {"surface-scan.fio": "it fills a disk", "enospc-pressure.fio": "it fills a disk",
          "exec.fio": "it runs programs that few machines have"}
@@ -63,7 +64,7 @@ class Example:
         sections = re.findall(r"^\[(.+?)\]", text, re.MULTILINE)
         keys = re.findall(r"^\s*(\w+)", text, re.MULTILINE)
         ours = shlex.split(self.call([program, "--showcmd", self.path], folder)[1].splitlines()[-1])[1:]
-        names = {word[2:].partition("=")[0] for word in ours} | set(keys) | set(ALIASES.values())
+        names = {word[2:].partition("=")[0] for word in ours} | set(keys) | set(ALIASES) | set(ALIASES.values())
         # fio quotes nothing: an option begins where one has its name.
         said = self.call([self.fio, "--showcmd", self.path], folder)[1].splitlines()[-1].removeprefix("fio ")
         theirs = re.split(rf"\s+(?=--(?:{'|'.join(sorted(names, key=len, reverse=True))})(?:[=\s]|$))", said)
