@@ -304,12 +304,13 @@ fn results_of_other_tools_are_imported_with_what_they_do_not_tell() {
         "elbencho tells whole rates",
         "DISKSPD's XML has counts",
         "vdbench's summary",
+        "TKperf's XML has one figure",
     ] {
         let text = String::from_utf8(output.stdout.clone()).unwrap();
         assert!(text.contains(tool), "{text}");
     }
     assert!(
-        said.contains("points in") && said.contains("series over iodepth"),
+        said.contains("points in") && said.contains("series over bs, iodepth"),
         "{said}"
     );
     // Beside outputs of fio, and alone.

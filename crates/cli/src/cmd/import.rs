@@ -34,7 +34,7 @@ const MOST_FILES: usize = 10_000;
 /// file in it and below that fio wrote. Every file becomes a step of one run.
 ///
 /// Results of other tools are read as well: elbencho (CSV, JSON), the text of
-/// CrystalDiskMark and KDiskMark, DISKSPD's XML, vdbench's summary. What each of them
+/// CrystalDiskMark and KDiskMark, DISKSPD's XML, vdbench's summary, TKperf's XML. What each of them
 /// does not tell is said.
 ///
 /// What varies among all (depth, jobs, block size, mix, host and any other option)

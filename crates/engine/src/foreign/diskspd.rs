@@ -2,21 +2,13 @@
 //! each time span in a `TimeSpan` behind it.
 
 use fathom_model::{DirectionResult, JobResult, Latency, Results};
-use roxmltree::{Document, Node};
+use roxmltree::Node;
 
+use super::xml::{self, children, path, text_below};
 use super::{ForeignError, ForeignTool, LOADS_MAX, figure, load, options};
 
 pub(super) fn read(text: &str) -> Result<Vec<Results>, ForeignError> {
-    // Without DTDs, which are what makes XML grow.
-    let document = Document::parse(text).map_err(|error| {
-        let place = error.pos();
-        ForeignError::At {
-            tool: ForeignTool::Diskspd,
-            line: place.row as usize,
-            column: place.col as usize,
-            what: error.to_string(),
-        }
-    })?;
+    let document = xml::parse(text, ForeignTool::Diskspd)?;
     let root = document.root_element();
     let version = text_below(root, &["System", "Tool", "Version"]);
     let version = format!("diskspd {}", version.unwrap_or_default());
@@ -31,32 +23,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Results>, ForeignError> {
             });
         }
         let job = job(span, asked.get(place).copied()).ok_or_else(|| {
-            let at = document.text_pos_at(span.range().start);
-            ForeignError::At {
-                tool: ForeignTool::Diskspd,
-                line: at.row as usize,
-                column: at.col as usize,
-                what: "a time span without its seconds (TestTimeSeconds)".to_owned(),
-            }
+            let what = "a time span without its seconds (TestTimeSeconds)";
+            xml::at(span, ForeignTool::Diskspd, what)
         })?;
         loads.push(load(version.trim(), job));
     }
     Ok(loads)
-}
-
-fn children<'a, 'i>(node: Node<'a, 'i>, name: &'static str) -> impl Iterator<Item = Node<'a, 'i>> {
-    node.children()
-        .filter(move |child| child.has_tag_name(name))
-}
-
-fn path<'a, 'i>(node: Node<'a, 'i>, names: &[&'static str]) -> Option<Node<'a, 'i>> {
-    names
-        .iter()
-        .try_fold(node, |node, name| children(node, name).next())
-}
-
-fn text_below<'a>(node: Node<'a, '_>, names: &[&'static str]) -> Option<&'a str> {
-    path(node, names)?.text().map(str::trim)
 }
 
 fn number_below(node: Node, names: &[&'static str]) -> Option<f64> {

@@ -9,7 +9,9 @@ mod diskspd;
 mod elbencho;
 #[cfg(test)]
 mod tests;
+mod tkperf;
 mod vdbench;
+mod xml;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,6 +37,8 @@ pub enum ForeignTool {
     Diskspd,
     /// vdbench (summary, totals, or what it prints).
     Vdbench,
+    /// TKperf (`TEST.xml`).
+    Tkperf,
 }
 
 impl fmt::Display for ForeignTool {
@@ -44,6 +48,7 @@ impl fmt::Display for ForeignTool {
             Self::DiskMark => "CrystalDiskMark text",
             Self::Diskspd => "DISKSPD XML",
             Self::Vdbench => "vdbench summary",
+            Self::Tkperf => "TKperf XML",
         })
     }
 }
@@ -71,6 +76,13 @@ impl ForeignTool {
                 "vdbench's summary has means of the intervals after the warm-up: I/Os are worked \
                  out of the rate and the time, there are no percentiles, and whether I/O was \
                  random or sequential is not told"
+            }
+            Self::Tkperf => {
+                "TKperf's XML has one figure for each mix and block size of a round, reads and \
+                 writes together: the rounds of its steady state are read, as repetitions, and all \
+                 of them where none is told; latencies are smallest, largest and mean, IOPS of the \
+                 latency test are worked out of the mean; write saturation is the mean of its \
+                 rounds; preconditioning and SMART values are left out"
             }
         }
     }
@@ -125,6 +137,7 @@ pub fn read(bytes: &[u8]) -> Option<Result<ForeignResults, ForeignError>> {
         ForeignTool::DiskMark => diskmark::read(&text),
         ForeignTool::Diskspd => diskspd::read(&text),
         ForeignTool::Vdbench => vdbench::read(&text),
+        ForeignTool::Tkperf => tkperf::read(&text),
     };
     Some(loads.and_then(|loads| match loads.len() {
         0 => Err(ForeignError::Nothing(tool)),
@@ -134,6 +147,9 @@ pub fn read(bytes: &[u8]) -> Option<Result<ForeignResults, ForeignError>> {
 }
 
 fn tool_of(head: &str) -> Option<ForeignTool> {
+    if tkperf::is_one(head) {
+        return Some(ForeignTool::Tkperf);
+    }
     let begin = head.trim_start();
     if (begin.starts_with("<?xml") || begin.starts_with("<Results"))
         && begin

@@ -139,6 +139,61 @@ fn time_spans_of_diskspd_are_loads() {
     assert_eq!(found.loads[0].jobs[0], jobs[0]);
 }
 
+#[test]
+fn rounds_of_tkperf_that_were_steady_are_loads() {
+    let jobs = loads("tkperf.xml", ForeignTool::Tkperf);
+    let of = |test: &str| -> Vec<&JobResult> {
+        let begin = format!("{test}/");
+        jobs.iter()
+            .filter(|job| job.name.starts_with(&begin))
+            .collect()
+    };
+    let counts = ["iops", "lat", "tp", "writesat"].map(|test| of(test).len());
+    assert_eq!(counts, [5 * 7 * 8, 5 * 3 * 3, 5 * 2 * 5, 1]);
+    let told = ["rw", "bs", "rwmixread", "iodepth", "numjobs"];
+    let iops = of("iops");
+    assert_eq!(
+        told.map(|name| option(iops[6], name)),
+        ["randrw", "4096", "100", "16", "2"].map(Some)
+    );
+    // The second round: the first was not steady.
+    let reads = iops[6].read.as_ref().unwrap();
+    assert_eq!((reads.iops, reads.bw_bytes), (60_960.0, 60_960.0 * 4096.0));
+    assert_eq!((reads.total_ios, reads.runtime_ms), (3_657_600, 60_000));
+    assert_eq!(reads.told, [ReasonKind::RoundedCounts]);
+    assert!(iops[6].write.is_none() && iops[8].mixed.is_some());
+    let lat = of("lat")[1].read.as_ref().unwrap();
+    let total = lat.lat.as_ref().unwrap();
+    assert_eq!(
+        (total.min_ns, total.max_ns, total.mean_ns),
+        (44_000, 4_000_000, 104_000.0)
+    );
+    assert!((lat.iops - 1e6 / 104.0).abs() < 1e-9 && lat.clat.is_none());
+    let mixed = of("lat")[4].mixed.as_ref().unwrap().lat.as_ref().unwrap();
+    assert_eq!(
+        (mixed.min_ns, mixed.max_ns),
+        (0, 0),
+        "weighted, and no latency"
+    );
+    assert_eq!(
+        of("tp")[5].write.as_ref().unwrap().bw_bytes,
+        450_000.0 * 1024.0
+    );
+    let full = of("writesat")[0].write.as_ref().unwrap();
+    assert_eq!((full.iops, full.runtime_ms), (60_000.0, 180_000));
+    assert_eq!(full.lat.as_ref().unwrap().max_ns, 9_000_000);
+    // A drive with sectors of 4 KiB; of disks every place counts.
+    let small = "<d><ioperfversion>\"2.2\"</ioperfversion><iops><roundmat>[[[3, 2, 1], [3, 2, 1], [3, 2, 1]]]</roundmat></iops>\
+                 <tp><roundmat>[[[9], [8]], [[7], [6]], [[5], [4]], [[3], [2]]]</roundmat></tp></d>";
+    let found = read(small.as_bytes()).unwrap().unwrap().loads;
+    let told = |place: usize| option(&found[place].jobs[0], "bs").map(str::to_owned);
+    assert_eq!(
+        (found.len(), told(1), told(9)),
+        (17, Some("16384".into()), Some("1048576".into()))
+    );
+    assert_eq!(told(16), Some("4096".into()));
+}
+
 fn read_wide(wide: &[u8]) -> ForeignResults {
     read(&[b"\xff\xfe", wide].concat()).unwrap().unwrap()
 }
@@ -164,6 +219,19 @@ fn what_cannot_be_read_is_told_with_its_place() {
     );
     assert!(told("<Results><TimeSpan></TimeSpan></Results>").contains("line 1, column 10"));
     assert!(told("<Results><TimeSpan>").contains("DISKSPD XML, line 1"));
+    let tkperf = |matrix: &str| {
+        told(&format!(
+            "<d>\n<iops><roundmat>{matrix}</roundmat></iops></d>"
+        ))
+    };
+    for matrix in ["", "[[[1, 2]]]", "[[[1e999]]]", "[[1], [2]]"] {
+        let said = tkperf(matrix);
+        assert!(
+            said.contains("TKperf XML, line 2, column 1: no figures"),
+            "{said}"
+        );
+    }
+    assert!(tkperf("[]").contains("no result in it"));
     // What would grow without bound is not even begun.
     assert!(
         told("<?xml version='1.0'?><!DOCTYPE a [<!ENTITY b 'c'>]><Results>&b;</Results>")
@@ -175,7 +243,7 @@ fn what_cannot_be_read_is_told_with_its_place() {
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(
-        name in prop::sample::select(vec!["elbencho.csv", "elbencho.json", "crystaldiskmark.txt", "vdbench.txt", "diskspd.xml"]),
+        name in prop::sample::select(vec!["elbencho.csv", "elbencho.json", "crystaldiskmark.txt", "vdbench.txt", "diskspd.xml", "tkperf.xml"]),
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
         end in any::<prop::sample::Index>(),
     ) {
