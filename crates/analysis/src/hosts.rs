@@ -150,6 +150,7 @@ pub fn sum(parts: &[DirectionResult]) -> DirectionResult {
         verdict: None,
         short_ios: count(|part| part.short_ios),
         drop_ios: count(|part| part.drop_ios),
+        errors: count(|part| part.errors),
         lag: latencies(|part| &part.lag),
         slat: latencies(|part| &part.slat),
         clat: latencies(|part| &part.clat),

@@ -169,6 +169,39 @@ fn holes_are_invalid_and_a_command_that_requires_more_ends_with_7() {
 }
 
 #[test]
+fn somebody_is_told_at_once_that_a_run_became_invalid() {
+    let test = "somebody_is_told_at_once_that_a_run_became_invalid";
+    let bench = bench();
+    let device = require!(test, LoopDevice::new(16 << 20));
+    let first = job(&bench, device.path(), "runtime=1\nsize=16M");
+    // Both read holes; the second step is there only when somebody was told at the first.
+    let second = std::fs::read_to_string(&first).unwrap();
+    let second = bench.file("second.fio", &second);
+    let line = "$FATHOM_STATUS,$FATHOM_VERDICT,$FATHOM_STEP,$FATHOM_EXIT";
+    let tell = format!("echo \"{line},$FATHOM_MESSAGE\" >>told; test -d \"$FATHOM_DIR\"");
+    let output = bench.run(&args(
+        &first,
+        &[second.to_str().unwrap(), "--notify", &tell],
+    ));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "",
+        "the folder was there"
+    );
+    let told = std::fs::read_to_string(bench.path().join("told")).unwrap();
+    let told: Vec<&str> = told.lines().collect();
+    let [first, last] = &told[..] else {
+        panic!("{told:?}")
+    };
+    assert!(
+        first.starts_with("running,invalid,job,,") && first.contains("became invalid at step job"),
+        "{first}"
+    );
+    assert!(last.starts_with("complete,invalid,,0,"), "{last}");
+}
+
+#[test]
 fn a_sparse_file_and_an_empty_zram_device_hold_nothing() {
     let test = "a_sparse_file_and_an_empty_zram_device_hold_nothing";
     let bench = bench();

@@ -279,6 +279,10 @@ pub struct DirectionResult {
     /// I/Os that came back shorter than asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short_ios: Option<u64>,
+    /// I/Os that failed and were gone past, where the engine counts them by direction: a
+    /// part of [`JobResult::total_errors`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors: Option<u64>,
     /// I/Os dropped by the engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drop_ios: Option<u64>,

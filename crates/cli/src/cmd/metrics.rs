@@ -13,6 +13,7 @@ use fathom_record::{Entries, Header};
 use fathom_report::metrics::{MetricsFormat, RunMetrics, exposition};
 
 use super::measuring::innermost;
+use super::notify::Notices;
 use crate::http::{ListenAddress, Request, Response, Server};
 use crate::out;
 
@@ -38,6 +39,8 @@ pub struct MetricsArgs {
 #[derive(Debug, Clone, Default)]
 pub struct Exporter {
     asked: MetricsArgs,
+    /// Who is told of a run that becomes invalid.
+    notices: Notices,
     told: Arc<Mutex<Told>>,
 }
 
@@ -59,12 +62,18 @@ impl Exporter {
         };
         Self {
             asked: innermost(matches, &own).unwrap_or_default(),
+            notices: Notices::of(matches),
             ..Self::default()
         }
     }
 
     fn is_asked(&self) -> bool {
-        self.asked.metrics.is_some() || self.asked.metrics_file.is_some()
+        self.asked.metrics.is_some() || self.asked.metrics_file.is_some() || self.notices.is_asked()
+    }
+
+    /// Waits until everybody has been told.
+    pub fn await_notices(&self) {
+        self.notices.await_all();
     }
 
     fn told(&self) -> MutexGuard<'_, Told> {
@@ -117,6 +126,7 @@ impl Exporter {
         let header = Entries::open(record).map(|entries| entries.header);
         let header = header.unwrap_or_else(|_| Header::new("", ""));
         let id = record.file_name().unwrap_or_default().to_string_lossy();
+        self.notices.begin(record);
         self.begin_with("", &id, &header);
     }
 
@@ -139,7 +149,12 @@ impl Exporter {
             return;
         }
         if let Some(run) = self.told().runs.get_mut(device) {
+            let step = run.step().unwrap_or_default().to_owned();
+            let before = run.invalid_figures();
             run.take(event);
+            if before == 0 && run.invalid_figures() > 0 {
+                self.notices.invalid(run, &step);
+            }
         }
         match event {
             Event::Interval { .. } | Event::StepEnded { .. } => self.write_file(false),

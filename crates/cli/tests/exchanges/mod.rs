@@ -207,6 +207,28 @@ fn as_its_page_names_them(record: &Path, told: &str) {
 
 /// A look that finds nothing does not mean that nothing comes any more.
 #[test]
+fn somebody_is_told_of_a_benchmark_and_its_metrics_stay() {
+    let played = Played::new("seq");
+    let told = played.folder.path().join("told");
+    let metrics = played.folder.path().join("run.prom");
+    let command = format!(
+        "echo \"$FATHOM_STATUS $FATHOM_COMMAND\" >>'{}'",
+        told.display()
+    );
+    let file = metrics.to_str().unwrap();
+    let output = played.seq(&["-q", "--notify", &command, "--metrics-file", file]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(fs::read_to_string(told).unwrap(), "complete cluster seq\n");
+    let metrics = fs::read_to_string(metrics).unwrap();
+    for series in [
+        "fathom_run_status{status=\"complete\"} 1",
+        "fathom_steps_ended_total{outcome=\"complete\"} 2",
+    ] {
+        assert!(metrics.contains(series), "{series}: {metrics}");
+    }
+}
+
+#[test]
 fn a_claim_that_is_made_after_its_set_was_removed_is_removed_too() {
     let played = Played::with("quota", |exchanges| {
         let is_claims = |exchange: &&Exchange| {

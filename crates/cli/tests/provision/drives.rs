@@ -103,8 +103,19 @@ fn a_drive_that_vanishes_and_one_that_fails_do_not_stop_the_others() {
         "broken.toml",
     ]);
     args.extend(["--sim", "good.toml", "--json"]);
+    let tell = "echo \"$FATHOM_NAME $FATHOM_STATUS $FATHOM_EXIT\" >>told";
+    args.extend(["--notify", tell, "--metrics-file", "all.prom"]);
     let (document, code) = lab.json(&args);
     assert_eq!((code, &document["status"]), (Some(1), &"failed".into()));
+    // Each drive is told of, and has series of its own.
+    let text = |name: &str| std::fs::read_to_string(lab.path().join(name)).unwrap();
+    let (told, metrics) = (text("told"), text("all.prom"));
+    assert_eq!(told.lines().count(), 8, "{told}");
+    assert_eq!(told.matches(" failed 1").count(), 2, "{told}");
+    for (nth, status) in [(0, "failed"), (7, "complete")] {
+        let series = format!("fathom_run_status{{device=\"nvme{nth}n1\",status=\"{status}\"}} 1");
+        assert!(metrics.contains(&series), "{series}: {metrics}");
+    }
     let all = document["drives"].as_array().unwrap();
     for (nth, drive) in all.iter().enumerate() {
         let (status, reason) = (field(drive, "status"), field(drive, "reason"));

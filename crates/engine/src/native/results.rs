@@ -233,7 +233,7 @@ fn direction(
     let mut readings: [LatencyReading; 4] = Default::default();
     let [clat, lat, slat, lag] = &mut readings;
     let mut priorities: BTreeMap<u16, LatencyReading> = BTreeMap::new();
-    let mut runtime_ns = 0;
+    let (mut runtime_ns, mut errors) = (0, 0);
     let of_members = |&dir: &DirIndex| members.iter().map(move |&member| (member, dir));
     for (member, dir) in dirs.iter().flat_map(of_members) {
         let Some(stats) = &member.stats.dirs[dir as usize] else {
@@ -256,7 +256,9 @@ fn direction(
         }
         result.io_bytes += stats.bytes.load(Relaxed);
         *result.short_ios.get_or_insert(0) += stats.short.load(Relaxed);
+        errors += stats.errors.load(Relaxed);
     }
+    result.errors = (errors > 0).then_some(errors);
     result.total_ios = clat.histogram.total();
     if result.total_ios == 0 {
         return result;

@@ -110,6 +110,8 @@ impl LatencyReading {
 pub(super) struct DirStats {
     pub(super) bytes: AtomicU64,
     pub(super) short: AtomicU64,
+    /// I/Os that failed and were gone past.
+    pub(super) errors: AtomicU64,
     /// Completion latencies, one histogram for each priority the job uses.
     pub(super) clat: Vec<Cells>,
     pub(super) lat: Cells,
@@ -226,6 +228,7 @@ impl WorkerStats {
                 used.then(|| DirStats {
                     bytes: AtomicU64::new(0),
                     short: AtomicU64::new(0),
+                    errors: AtomicU64::new(0),
                     clat: std::iter::repeat_with(Cells::new).take(classes).collect(),
                     lat: Cells::new(),
                     lat_of: match classes > 1 && job.show.lat_percentiles {

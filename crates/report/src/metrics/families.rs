@@ -162,11 +162,17 @@ const FAMILIES: [(Family, WriteSeries); 23] = [
             "fathom_io_errors",
             Counter,
             "",
-            "I/Os that failed and the job went on after, told at the end of each step.",
+            "I/Os that failed and the job went on after, told at the end of each step; by direction where the engine counts so.",
         ),
         |run, base, series| {
-            for ((name, host), errors) in &run.errors {
-                series.value(&with(base, &[("jobname", name), ("host", host)]), errors);
+            for ((name, host, dir), errors) in &run.errors {
+                let dir = dir.map_or("", |dir| dir.name());
+                let own = [
+                    ("jobname", name.as_str()),
+                    ("host", host),
+                    ("direction", dir),
+                ];
+                series.value(&with(base, &own), errors);
             }
         },
     ),

@@ -77,8 +77,9 @@ pub struct RunMetrics {
     jobs: Vec<(String, String)>,
     places: HashMap<(u32, Direction), Place>,
     counts: Vec<(SeriesKey, IoCounts)>,
-    /// Failed I/Os by job and host, of jobs whose engine counts them.
-    errors: BTreeMap<(String, String), u64>,
+    /// Failed I/Os by job, host and direction, of jobs whose engine counts them; without a
+    /// direction where it does not tell.
+    errors: BTreeMap<(String, String, Option<Direction>), u64>,
     /// The interval in progress, and the last one.
     rates: Rates,
     last: Rates,
@@ -123,6 +124,32 @@ impl RunMetrics {
             doubts: BTreeMap::new(),
             failures: BTreeMap::new(),
         }
+    }
+
+    /// Name of its record, where it is known.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The run's own name and its command.
+    #[must_use]
+    pub fn name(&self) -> (&str, &str) {
+        (&self.header.name, &self.header.command)
+    }
+
+    /// The step in progress.
+    #[must_use]
+    pub fn step(&self) -> Option<&str> {
+        self.step.as_ref().map(|(_, _, name)| name.as_str())
+    }
+
+    /// Figures of steps that have ended which are invalid.
+    #[must_use]
+    pub fn invalid_figures(&self) -> u64 {
+        let levels = LEVELS.iter().zip(self.verdicts);
+        let invalid = levels.filter(|(level, _)| **level == VerdictLevel::Invalid);
+        invalid.map(|(_, n)| n).sum()
     }
 
     /// Takes the next event of the run.
@@ -228,15 +255,26 @@ impl RunMetrics {
     fn count_errors(&mut self, results: &Results) {
         let parts = results.jobs.iter().filter(|job| !job.is_sum_of_clients());
         for job in parts {
-            let Some(errors) = job.total_errors else {
+            let Some(total) = job.total_errors else {
                 continue;
             };
-            let mut key = series_of(job);
-            if !self.errors.contains_key(&key) && self.errors.len() >= SERIES_MAX {
-                key = (FURTHER.to_owned(), String::new());
+            let of_dirs = job.directions();
+            let of_dirs: Vec<(Option<Direction>, u64)> = of_dirs
+                .filter_map(|(dir, result)| Some((Some(dir), result.errors?)))
+                .collect();
+            let told: u64 = of_dirs.iter().map(|(_, errors)| errors).sum();
+            // What no direction has: syncs, and all where the engine tells the sum alone.
+            let rest = total.saturating_sub(told);
+            let rest = (rest > 0 || of_dirs.is_empty()).then_some((None, rest));
+            for (dir, errors) in of_dirs.into_iter().chain(rest) {
+                let (name, host) = series_of(job);
+                let mut key = (name, host, dir);
+                if !self.errors.contains_key(&key) && self.errors.len() >= SERIES_MAX {
+                    key = (FURTHER.to_owned(), String::new(), None);
+                }
+                let counted = self.errors.entry(key).or_default();
+                *counted = counted.saturating_add(errors);
             }
-            let counted = self.errors.entry(key).or_default();
-            *counted = counted.saturating_add(errors);
         }
     }
 

@@ -138,9 +138,10 @@ fn what_goes_on_no_more_has_no_gauges_and_its_figures_are_judged() {
     let results = Results {
         jobs: vec![JobResult {
             name: "r".into(),
-            total_errors: Some(3),
+            total_errors: Some(5),
             read: Some(DirectionResult {
                 total_ios: 100,
+                errors: Some(3),
                 ..DirectionResult::default()
             }),
             ..JobResult::default()
@@ -162,10 +163,14 @@ fn what_goes_on_no_more_has_no_gauges_and_its_figures_are_judged() {
         value(&now, "fathom_steps_ended_total{outcome=\"complete\"}"),
         Some("1")
     );
-    assert_eq!(
-        value(&now, "fathom_io_errors_total{jobname=\"r\"}"),
-        Some("3")
-    );
+    // What has no direction stands without one.
+    for (labels, is) in [
+        ("jobname=\"r\",direction=\"read\"", "3"),
+        ("jobname=\"r\"", "2"),
+    ] {
+        let series = format!("fathom_io_errors_total{{{labels}}}");
+        assert_eq!(value(&now, &series), Some(is), "{now}");
+    }
     let judged = ["valid", "suspect", "invalid"].map(|level| {
         let series = format!("fathom_figures_total{{verdict=\"{level}\"}}");
         value(&now, &series).unwrap().parse::<u64>().unwrap()

@@ -211,8 +211,9 @@ impl Worker {
         if let (Op::Write, Some(verify)) = (under.op, &mut self.verify) {
             verify.forget(under.number);
         }
-        let place = data_direction(under.op).unwrap_or(DirIndex::Write) as usize;
-        if self.count_error(errno, place) {
+        let dir = data_direction(under.op);
+        let place = dir.unwrap_or(DirIndex::Write) as usize;
+        if self.count_error(errno, place, dir) {
             let failure = self.io_failure(errno, &under, completion.result == 0);
             self.give_up(failure);
         }
@@ -220,12 +221,16 @@ impl Worker {
     }
 
     /// Counts an error; whether it ends the job, as the first of those that do.
-    /// `kind` is its place among the errors that may be ignored.
-    pub(super) fn count_error(&self, errno: i32, kind: usize) -> bool {
+    /// `kind` is its place among the errors that may be ignored, `dir` where its data went.
+    pub(super) fn count_error(&self, errno: i32, kind: usize, dir: Option<DirIndex>) -> bool {
         let ends = !self.job.errors.tolerates(kind, errno) && self.failure.is_none();
         // I/Os of the ramp are in no figure; nor are failed ones.
         if self.measuring || ends || kind == VERIFY {
             bump(&self.stats.errors, 1);
+            let stats = dir.and_then(|dir| self.stats.dirs[dir as usize].as_ref());
+            if let Some(stats) = stats {
+                bump(&stats.errors, 1);
+            }
         }
         let _ = self
             .stats

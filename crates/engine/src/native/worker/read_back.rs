@@ -329,7 +329,7 @@ impl Worker {
             };
             message += &dumped.keep(&self.plan.dumps);
         }
-        let ends = self.count_error(libc::EILSEQ, VERIFY);
+        let ends = self.count_error(libc::EILSEQ, VERIFY, Some(DirIndex::Read));
         if ends || (self.job.verify.fatal && self.failure.is_none()) {
             let failure = Failure::new(FailureKind::Corrupt, message)
                 .about(path.display().to_string())
