@@ -47,6 +47,12 @@ newer_fio_can_be_had() {
     [ $status -ne 3 ]
 }
 
+axe_can_be_had() {
+    status=0
+    "$(dirname "$0")/axe.sh" >/dev/null 2>&1 || status=$?
+    [ $status -ne 3 ]
+}
+
 # Whether tools/setup.sh installs a program on this machine; one that it does not know
 # counts, so that it is noticed.
 installable() {
@@ -74,6 +80,7 @@ can() {
         *kconfiglib*) pypi_works ;;
         *"fio's sources"*) fio_sources_can_be_had ;;
         *"newer fio"*) newer_fio_can_be_had ;;
+        *axe-core*) axe_can_be_had ;;
         *guest*) guest_can_be_had ;;
         *throttle*)
             is_root && { [ -e /sys/fs/cgroup/blkio/blkio.throttle.read_iops_device ] \

@@ -1,6 +1,7 @@
 //! `fathom report`: the page's text, its script under node, and the page in a
 //! browser, of a run that goes on too.
 
+mod axe;
 mod browser;
 mod live;
 mod nodes;
