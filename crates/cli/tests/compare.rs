@@ -216,7 +216,7 @@ fn a_comparison_as_markdown_and_as_a_page() {
         "{shown}"
     );
     let page = fs::read_to_string(page).unwrap();
-    assert!(page.contains("class=\"faster\"") && !page.contains("<script"));
+    assert!(page.contains("class=\"good\"") && !page.contains("<script"));
 }
 
 #[test]

@@ -96,6 +96,19 @@ pub struct BlockDevice {
     pub partition: Option<Partition>,
 }
 
+impl BlockDevice {
+    /// What its PCIe link carries at the most, in bytes per second: 8 of 10 bits up to
+    /// 5 GT/s, 128 of 130 above (PCI Express Base Specification 6.0, 4.2).
+    #[must_use]
+    pub fn link_bytes_per_second(&self) -> Option<u64> {
+        let mut words = self.pcie_link.as_deref()?.split_whitespace();
+        let transfers: f64 = words.next()?.parse().ok()?;
+        let lanes: f64 = words.nth(1)?.strip_prefix('x')?.parse().ok()?;
+        let coding = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
+        Some((transfers * 1e9 * lanes * coding / 8.0) as u64)
+    }
+}
+
 /// The place of a partition on its device.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Partition {
@@ -125,4 +138,24 @@ pub struct FileSystem {
     /// The disk under it, when it is one the kernel can name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<BlockDevice>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_bounds_what_a_device_can_do() {
+        for (link, carries) in [
+            ("8.0 GT/s x4 of 8.0 GT/s x4", Some(3_938_461_538)),
+            ("5.0 GT/s x1", Some(500_000_000)),
+            ("Unknown", None),
+        ] {
+            let device = BlockDevice {
+                pcie_link: Some(link.into()),
+                ..BlockDevice::default()
+            };
+            assert_eq!(device.link_bytes_per_second(), carries, "{link}");
+        }
+    }
 }

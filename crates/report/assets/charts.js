@@ -476,6 +476,21 @@ const charts = (() => {
       this.refill();
     }
 
+    /** What of it somebody chose: where it is zoomed to, and the lines that are hidden. */
+    view() {
+      const hidden = this.spec.lines.filter((line) => line.hidden).map((line) => line.name);
+      return { range: this.resetButton.hidden ? null : this.range, hidden };
+    }
+
+    /** As [`view`] gave it, of this graph or of one with less in it. */
+    show({ range, hidden }) {
+      const buttons = this.host.querySelectorAll('.legend button[aria-pressed]');
+      this.spec.lines.forEach((line, l) => {
+        if (Boolean(line.hidden) !== hidden.includes(line.name)) buttons[l].click();
+      });
+      if (range) this.zoom(range);
+    }
+
     refill() {
       const data = this.spec.source(...this.range, this.plot.width);
       this.plot.batch(() => {

@@ -35,6 +35,7 @@
   const BOXES = 'main details';
   const LISTS = '[role=tablist]';
   const SORTED = 'table.sortable th';
+  const CHARTS = '.chart';
 
   const PLACES = 'header, main section, main h2, main .chart';
   const topOf = (it) => it.getBoundingClientRect().top;
@@ -53,6 +54,7 @@
       boxes: named(BOXES).map(([name, it]) => [name, it.open]),
       tabs: named(LISTS).map(([name, it]) => [name, it.querySelector('[aria-selected=true]')?.dataset.metric]),
       sorted: named(SORTED).map(([name, it]) => [name, it.getAttribute('aria-sort')]).filter(([, how]) => how),
+      views: named(CHARTS).map(([name, it]) => [name, it.chart?.view?.() ?? it.view]).filter(([, view]) => view),
       focus: focus && [focus[0], focus[1].selectionStart ?? null],
       anchor: anchor(),
       dialog: document.querySelector('dialog')?.scrollTop ?? 0,
@@ -101,6 +103,11 @@
     });
     each(SORTED, kept.sorted, (it, how) => {
       for (let n = 0; n < 2 && it.getAttribute('aria-sort') !== how; n += 1) it.querySelector('button').click();
+    });
+    // Of what is not drawn yet when it is.
+    each(CHARTS, kept.views, (it, view) => {
+      if (it.chart) it.chart.show?.(view);
+      else it.view = view;
     });
     if (kept.focus) {
       each(`${FIELDS}, main button, main a, main summary`, [kept.focus], (it, at) => {

@@ -127,8 +127,8 @@ const page = (() => {
 
   /** The blocks of samples by step, job and direction. */
   const tracks = new Map();
-  for (const block of all('script.samples')) {
-    const { step, job, dir } = block.dataset;
+  for (const block of all('script[type=track]')) {
+    const [step, job, dir] = block.dataset.of.split(',');
     const jobs = tracks.get(step) || tracks.set(step, new Map()).get(step);
     const dirs = jobs.get(job) || jobs.set(job, new Map()).get(job);
     const blocks = dirs.get(dir) || dirs.set(dir, []).get(dir);
@@ -255,6 +255,8 @@ const page = (() => {
     else if (card.dataset.maps !== undefined) card.chart = points.drawMaps(host, metric);
     else if (card.dataset.node !== undefined) card.chart = nodes.draw(host, report.nodes, card.dataset.node, card.dataset.graph, { clock, steps: CLOCK_STEPS });
     else card.chart = drawTime(host, card.dataset.step, card.querySelector('select.job').value, metric);
+    if (card.view) card.chart?.show?.(card.view);
+    delete card.view;
     card.dataset.drawn = '';
     if (!performance.getEntriesByName('fathom-drawn').length) performance.mark('fathom-drawn');
   }

@@ -194,7 +194,7 @@ const points = (() => {
   function jobText(name) {
     const boxes = all('#job-files details');
     const wanted = [name, `${name}.ini`, `${name}.fio`];
-    const place = boxes.findIndex((box) => wanted.includes(box.querySelector('code').textContent));
+    const place = boxes.findIndex((box) => wanted.includes(box.querySelector('summary').textContent));
     if (place < 0) return null;
     const text = boxes[place].querySelector('pre').textContent;
     if (!boxes[place].classList.contains('alike')) return text;
@@ -321,9 +321,9 @@ const points = (() => {
     if (!list.length) return;
     all('#pick').forEach(offer);
     all('[data-few]').forEach(fewCards);
-    const rows = all('#points tr[data-p]');
+    const rows = all('#points tbody tr');
     whenPicked((chosen) => {
-      for (const row of rows) row.classList.toggle('unpicked', !chosen.has(Number(row.dataset.p)));
+      for (const row of rows) row.classList.toggle('unpicked', !chosen.has(Number(row.dataset.p ?? row.id.slice(1))));
     });
     const maps = all('[data-maps]');
     listeners.push(() => page.again(maps));

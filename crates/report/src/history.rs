@@ -73,6 +73,15 @@ pub struct HistoryChange {
     pub differences: Vec<CompareDifference>,
 }
 
+impl HistoryDocument {
+    /// Only jobs and steps whose name has this in it.
+    pub fn choose(&mut self, word: &str) {
+        let has = |name: &str| name.contains(word);
+        self.series
+            .retain(|series| has(&series.job) || series.step.as_deref().is_some_and(has));
+    }
+}
+
 /// Makes the history of a figure of runs, oldest first.
 #[must_use]
 pub fn history(runs: &[ComparedRun], figure: CompareFigure) -> HistoryDocument {
@@ -160,7 +169,7 @@ pub fn text(doc: &HistoryDocument, style: Style) -> String {
     parts.join("\n")
 }
 
-fn title(series: &HistorySeries) -> String {
+pub(crate) fn title(series: &HistorySeries) -> String {
     let step = series.step.as_ref().filter(|step| **step != series.job);
     let step = step.map_or_else(String::new, |step| format!("{step} · "));
     let (job, dir, figure) = (&series.job, series.dir.name(), series.figure.name());
@@ -173,10 +182,8 @@ fn one(series: &HistorySeries, style: Style) -> String {
     for (place, run) in series.runs.iter().enumerate() {
         let change = series.changes.iter().find(|change| change.place == place);
         let said = change.map_or_else(GridCell::default, |change| {
-            let (tone, word) = match change.comparison.verdict {
-                CompareVerdict::Slower => (Tone::Bad, "slower"),
-                _ => (Tone::Good, "faster"),
-            };
+            let (is_good, word) = word(change);
+            let tone = if is_good { Tone::Good } else { Tone::Bad };
             GridCell::new(tone, format!("◀ {word} from here on: {}", by(change)))
         });
         let length = (BAR * run.value / most).round().max(0.0) as usize;
@@ -193,20 +200,30 @@ fn one(series: &HistorySeries, style: Style) -> String {
         grid.render(style)
     );
     for change in &series.changes {
-        for one in &change.differences {
-            text += &format!(
-                "  at {}: {} was {}, is {}\n",
-                change.run,
-                one.what,
-                side(&one.a),
-                side(&one.b)
-            );
+        for said in differed(change) {
+            text += &format!("  {said}\n");
         }
     }
     if series.runs.len() < HISTORY_LEAST {
         text += &format!("  {HISTORY_LEAST} runs at the least tell a change\n");
     }
     text
+}
+
+/// What differed where it changed, a sentence each.
+pub(crate) fn differed(change: &HistoryChange) -> impl Iterator<Item = String> {
+    (change.differences.iter()).map(|one| {
+        let (a, b) = (side(&one.a), side(&one.b));
+        format!("at {}: {} was {a}, is {b}", change.run, one.what)
+    })
+}
+
+/// The word for a change, and whether it is a good one.
+pub(crate) fn word(change: &HistoryChange) -> (bool, &'static str) {
+    match change.comparison.verdict {
+        CompareVerdict::Slower => (false, "slower"),
+        _ => (true, "faster"),
+    }
 }
 
 fn side(values: &[String]) -> String {
@@ -216,7 +233,7 @@ fn side(values: &[String]) -> String {
     }
 }
 
-fn by(change: &HistoryChange) -> String {
+pub(crate) fn by(change: &HistoryChange) -> String {
     let percent = |ratio: Option<f64>| ratio.map_or(0.0, |ratio| 100.0 * (ratio - 1.0));
     let found = &change.comparison;
     match (found.ratio_low, found.ratio_high) {
@@ -233,57 +250,63 @@ fn by(change: &HistoryChange) -> String {
 /// The history as a chart, a panel for each job.
 #[must_use]
 pub fn svg(doc: &HistoryDocument) -> String {
+    let chart = chart(doc.series.iter());
+    chart.svg(&Theme::LIGHT, Size::default())
+}
+
+/// A panel for each of these.
+pub(crate) fn chart<'s>(series: impl Iterator<Item = &'s HistorySeries>) -> Chart {
+    Chart {
+        title: "History".to_owned(),
+        panels: series.map(panel).collect(),
+        ..Chart::default()
+    }
+}
+
+fn panel(series: &HistorySeries) -> Panel {
     let axis = |title: &str, quantity, scale, ends| ChartAxis {
         title: title.to_owned(),
         quantity,
         scale,
         ends,
     };
-    let panels = doc.series.iter().map(|series| {
-        let quantity = match series.figure {
-            CompareFigure::Iops => Quantity::Rate,
-            CompareFigure::BwBytes => Quantity::BytesPerSecond,
-            _ => Quantity::Latency,
-        };
-        let mut panel = Panel::new(
-            axis("Run", Quantity::Number, Scale::Linear, Ends::Values),
-            axis(&title(series), quantity, Scale::Linear, Ends::Ticks),
-        );
-        let points = |of: &mut dyn Iterator<Item = (usize, f64)>| -> Vec<(f64, f64)> {
-            of.map(|(place, value)| (place as f64 + 1.0, value))
-                .collect()
-        };
-        let values = series.runs.iter().map(|run| run.value).enumerate();
+    let quantity = match series.figure {
+        CompareFigure::Iops => Quantity::Rate,
+        CompareFigure::BwBytes => Quantity::BytesPerSecond,
+        _ => Quantity::Latency,
+    };
+    let mut panel = Panel::new(
+        axis("Run", Quantity::Number, Scale::Linear, Ends::Values),
+        axis(&title(series), quantity, Scale::Linear, Ends::Ticks),
+    );
+    let points = |of: &mut dyn Iterator<Item = (usize, f64)>| -> Vec<(f64, f64)> {
+        of.map(|(place, value)| (place as f64 + 1.0, value))
+            .collect()
+    };
+    let values = series.runs.iter().map(|run| run.value).enumerate();
+    panel.layers.push(Layer {
+        name: None,
+        shape: Shape::Curve(points(&mut values.clone())),
+        ink: Ink::of_place(0),
+    });
+    let begins = [0]
+        .into_iter()
+        .chain(series.changes.iter().map(|change| change.place));
+    let ends = series.changes.iter().map(|change| change.place);
+    for (begin, end) in begins.zip(ends.chain([series.runs.len()])) {
+        let part: Vec<f64> = series.runs[begin..end]
+            .iter()
+            .map(|run| run.value)
+            .collect();
+        let mean = part.iter().sum::<f64>() / part.len().max(1) as f64;
+        let mut level = (begin..end).map(|place| (place, mean));
         panel.layers.push(Layer {
             name: None,
-            shape: Shape::Curve(points(&mut values.clone())),
-            ink: Ink::of_place(0),
+            shape: Shape::Curve(points(&mut level)),
+            ink: Ink::of_place(1),
         });
-        let begins = [0]
-            .into_iter()
-            .chain(series.changes.iter().map(|change| change.place));
-        let ends = series.changes.iter().map(|change| change.place);
-        for (begin, end) in begins.zip(ends.chain([series.runs.len()])) {
-            let part: Vec<f64> = series.runs[begin..end]
-                .iter()
-                .map(|run| run.value)
-                .collect();
-            let mean = part.iter().sum::<f64>() / part.len().max(1) as f64;
-            let mut level = (begin..end).map(|place| (place, mean));
-            panel.layers.push(Layer {
-                name: None,
-                shape: Shape::Curve(points(&mut level)),
-                ink: Ink::of_place(1),
-            });
-        }
-        panel
-    });
-    let chart = Chart {
-        title: "History".to_owned(),
-        panels: panels.collect(),
-        ..Chart::default()
-    };
-    chart.svg(&Theme::LIGHT, Size::default())
+    }
+    panel
 }
 
 #[cfg(test)]

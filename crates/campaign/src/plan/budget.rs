@@ -76,7 +76,7 @@ impl Speed {
     pub fn of_link(device: &std::path::Path) -> Option<Self> {
         let environment = environment::capture(&[device.to_owned()]);
         let device = environment.targets.into_iter().next()?.device?;
-        pcie_bytes_per_second(&device.pcie_link?).map(Self::Link)
+        device.link_bytes_per_second().map(Self::Link)
     }
 
     /// In bytes per second.
@@ -94,30 +94,5 @@ impl ResolvedCampaign {
     #[must_use]
     pub fn link_speed(&self) -> Option<Speed> {
         Speed::of_link(&self.dut)
-    }
-}
-
-/// What `16.0 GT/s x4 of …` carries: 8 of 10 bits up to 5 GT/s, 128 of 130
-/// above (PCI Express Base Specification 6.0, 4.2).
-fn pcie_bytes_per_second(link: &str) -> Option<u64> {
-    let mut words = link.split_whitespace();
-    let transfers: f64 = words.next()?.parse().ok()?;
-    let lanes: f64 = words.nth(1)?.strip_prefix('x')?.parse().ok()?;
-    let coding = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
-    Some((transfers * 1e9 * lanes * coding / 8.0) as u64)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_link_bounds_what_is_written() {
-        assert_eq!(
-            pcie_bytes_per_second("8.0 GT/s x4 of 8.0 GT/s x4"),
-            Some(3_938_461_538)
-        );
-        assert_eq!(pcie_bytes_per_second("5.0 GT/s x1"), Some(500_000_000));
-        assert_eq!(pcie_bytes_per_second("Unknown"), None);
     }
 }

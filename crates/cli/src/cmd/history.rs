@@ -74,9 +74,7 @@ impl HistoryFigure {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut doc = history::history(&runs(global, args)?, args.figure.compared());
     if let Some(word) = &args.job {
-        let has = |name: &str| name.contains(word.as_str());
-        doc.series
-            .retain(|series| has(&series.job) || series.step.as_deref().is_some_and(has));
+        doc.choose(word);
     }
     if doc.series.is_empty() {
         let message = "none of these runs has such a figure";

@@ -1,16 +1,17 @@
 //! `fathom serve-runs`: the folder of records as pages, to look at and never to change.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use fathom_model::Exit;
 use fathom_record::ListedRun;
-use fathom_report::compare;
-use fathom_report::html::{ListedRow, RunsPage, runs_page};
+use fathom_report::compare::{self, CompareFigure, ComparedRun};
+use fathom_report::history;
+use fathom_report::html::{HistoryPage, ListedRow, RunsPage, history_page, runs_page};
 
-use super::compare::of_two;
+use super::compare::{compared, of_two};
 use super::report::live::{LivePage, PAGE, RecordState, failed};
 use super::runs::{self, RunRow};
 use super::{Global, pages};
@@ -20,6 +21,8 @@ use crate::http::{ListenAddress, Request, Response, Server};
 const PORT: u16 = 8767;
 /// Runs of a page of the list.
 const ROWS: usize = 100;
+/// Runs that a history goes back, as `fathom history` does where nobody says.
+const HISTORY_RUNS: usize = 200;
 /// Pages of runs that are kept, each as large as a report.
 const PAGES_KEPT: usize = 8;
 
@@ -54,6 +57,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         global: global.clone(),
         rows: Mutex::default(),
         pages: Mutex::default(),
+        compared: Mutex::default(),
         working: Mutex::default(),
     };
     let answer = move |request: &Request| folder.answer(request);
@@ -67,6 +71,8 @@ struct RunsFolder {
     rows: Mutex<BTreeMap<String, (RecordState, RunRow)>>,
     /// The pages that were asked for last.
     pages: Mutex<VecDeque<(String, Arc<LivePage>)>>,
+    /// The runs of the last history.
+    compared: Mutex<BTreeMap<String, (RecordState, ComparedRun)>>,
     /// Whoever makes a page that is work: one at a time, however many ask.
     working: Mutex<()>,
 }
@@ -78,6 +84,10 @@ impl RunsFolder {
             "/compare" => {
                 let _working = lock(&self.working);
                 self.compare(request)
+            }
+            "/history" => {
+                let _working = lock(&self.working);
+                self.history(request).unwrap_or_else(failed)
             }
             path => {
                 let run = path.strip_prefix("/runs/");
@@ -113,7 +123,7 @@ impl RunsFolder {
             let mut pages = lock(&self.pages);
             let known = pages.iter().position(|(of, _)| of == id);
             let page = known.and_then(|at| pages.remove(at)).unwrap_or_else(|| {
-                let page = LivePage::of_list(dir, Some("../../"));
+                let page = LivePage::of_list(dir, "../../");
                 (id.to_owned(), Arc::new(page))
             });
             let shared = Arc::clone(&page.1);
@@ -129,19 +139,11 @@ impl RunsFolder {
         let mut found = 0;
         let mut rows = Vec::new();
         for listed in fathom_record::list(&self.global.runs)?.into_iter().rev() {
-            if !wanted.fits(&listed) {
+            if !self.is_wanted(&listed, &wanted) {
                 continue;
             }
-            let mut row = None;
-            if !wanted.verdict.is_empty() {
-                let made = row.insert(self.row(&listed));
-                if made.verdict.map_or("none", |level| level.name()) != wanted.verdict {
-                    continue;
-                }
-            }
             if (wanted.before..wanted.before + ROWS).contains(&found) {
-                let row = row.unwrap_or_else(|| self.row(&listed));
-                rows.push(shown(row, tags(&listed)));
+                rows.push(shown(self.row(&listed), tags(&listed)));
             }
             found += 1;
         }
@@ -156,6 +158,72 @@ impl RunsFolder {
             each: ROWS,
         });
         Ok(Response::ok(PAGE, page))
+    }
+
+    fn is_wanted(&self, run: &ListedRun, wanted: &Wanted) -> bool {
+        let is_verdict = || {
+            let verdict = self.row(run).verdict;
+            verdict.map_or("none", |level| level.name()) == wanted.verdict
+        };
+        wanted.fits(run) && (wanted.verdict.is_empty() || is_verdict())
+    }
+
+    /// A figure over the last runs that are wanted.
+    fn history(&self, request: &Request) -> anyhow::Result<Response> {
+        let wanted = Wanted::of(request);
+        let asked = request.value("figure");
+        let figure = CompareFigure::ALL.into_iter();
+        let figure = figure.clone().find(|one| one.name() == asked);
+        let figure = figure.unwrap_or(CompareFigure::Iops);
+        let mut listed = fathom_record::list(&self.global.runs)?;
+        listed.retain(|run| self.is_wanted(run, &wanted) && !leads_elsewhere(&run.dir));
+        let older = listed.len().saturating_sub(HISTORY_RUNS);
+        let mut runs = Vec::new();
+        let mut unread = 0;
+        for run in &listed[older..] {
+            match self.compared_run(run) {
+                Ok(run) => runs.push(run),
+                Err(_) => unread += 1,
+            }
+        }
+        let kept = listed
+            .iter()
+            .map(|run| run.id.as_str())
+            .collect::<BTreeSet<_>>();
+        lock(&self.compared).retain(|id, _| kept.contains(id.as_str()));
+        let mut doc = history::history(&runs, figure);
+        let job = request.value("job");
+        doc.choose(job);
+        let mut notes = Vec::new();
+        if older > 0 {
+            notes.push(format!("The last {HISTORY_RUNS} runs; {older} are older."));
+        }
+        if unread > 0 {
+            notes.push(format!("{unread} of the runs cannot be read."));
+        }
+        let page = HistoryPage {
+            text: wanted.text,
+            tag: wanted.tag,
+            verdict: wanted.verdict,
+            job: job.to_owned(),
+            figure: figure.name(),
+            figures: CompareFigure::ALL.map(CompareFigure::name).to_vec(),
+            notes,
+        };
+        Ok(Response::ok(PAGE, history_page(&page, &doc)))
+    }
+
+    /// The figures of a run; read once while its record stays as it is.
+    fn compared_run(&self, run: &ListedRun) -> anyhow::Result<ComparedRun> {
+        let now = RecordState::of(&run.dir)?;
+        let mut known = lock(&self.compared);
+        if let Some((_, run)) = known.get(&run.id).filter(|(state, _)| *state == now) {
+            return Ok(run.clone());
+        }
+        let mut read = compared(&run.dir)?;
+        fathom_report::drop_histograms(&mut read.doc);
+        known.insert(run.id.clone(), (now, read.clone()));
+        Ok(read)
     }
 
     /// What the list says of a run; made once while its record stays as it is.

@@ -80,6 +80,27 @@ fn go_on(writer: &mut Writer, from: u64, seconds: u64) {
 /// How much of the time axis the graph of the first time series holds, in seconds.
 const SEEN: &str = "document.querySelector('#time .chart')?.chart?.plot.data[0].at(-1)";
 
+/// What a person looks at: one job, its latencies, by scrolling down to them, zoomed in,
+/// with one line hidden.
+fn look_closely(browser: &mut Browser) {
+    browser
+        .eval(
+            "(() => { document.getElementById('time').scrollIntoView();
+               document.querySelector('#time [data-metric=clat]').click();
+               const jobs = document.querySelector('#time select.job');
+               jobs.value = '1'; jobs.dispatchEvent(new Event('change'));
+               window.before = true; })()",
+        )
+        .unwrap();
+    browser.wait_for(&format!("{SEEN} === 20")).unwrap();
+    browser
+        .eval(
+            "(() => { const { chart } = document.querySelector('#time .chart'); chart.zoom([5, 15]);
+               chart.host.querySelector('.legend button').click(); })()",
+        )
+        .unwrap();
+}
+
 #[test]
 fn the_page_follows_a_run_and_keeps_what_was_chosen() {
     let name = "the_page_follows_a_run_and_keeps_what_was_chosen";
@@ -96,17 +117,7 @@ fn the_page_follows_a_run_and_keeps_what_was_chosen() {
     browser
         .wait_for(&format!("{bar} === 'Follows the run.'"))
         .unwrap();
-    // What a person looks at: one job, its latencies, by scrolling down to them.
-    browser
-        .eval(
-            "(() => { document.getElementById('time').scrollIntoView();
-               document.querySelector('#time [data-metric=clat]').click();
-               const jobs = document.querySelector('#time select.job');
-               jobs.value = '1'; jobs.dispatchEvent(new Event('change'));
-               window.before = true; })()",
-        )
-        .unwrap();
-    browser.wait_for(&format!("{SEEN} === 20")).unwrap();
+    look_closely(&mut browser);
     let top = "Math.round(document.getElementById('time').getBoundingClientRect().top)";
     let before = browser.eval(top).unwrap();
 
@@ -118,6 +129,11 @@ fn the_page_follows_a_run_and_keeps_what_was_chosen() {
     let chosen = "document.querySelector('#time select.job').value === '1'
         && document.querySelector('#time [aria-selected=true]').dataset.metric === 'clat'";
     browser.wait_across_loads(chosen).unwrap();
+    let view = "JSON.stringify(document.querySelector('#time .chart')?.chart?.view())";
+    let kept = browser.wait_across_loads(&format!(
+        "{view}.startsWith('{{\"range\":[5,15],\"hidden\":[\"')"
+    ));
+    kept.unwrap();
     browser
         .wait_across_loads(&format!("{top} === {before}"))
         .unwrap();

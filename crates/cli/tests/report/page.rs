@@ -79,7 +79,7 @@ fn what_happened_to_many_points_is_told_once() {
     assert_eq!(points[0]["outcome"], "failed");
     assert_eq!(points[1]["outcome"], Value::Null);
     assert_eq!(points[1]["settings"], json!({"iodepth": "2"}));
-    assert!(page.contains("<tr id=p1 data-p=1>"));
+    assert!(page.contains("<tr id=p1>"));
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn no_name_gets_out_of_its_place() {
         let attributes = element.split('>').next().unwrap();
         let known = attributes.contains(&format!("nonce=\"{nonce}\""))
             || attributes.contains("type=\"application/json\"")
-            || attributes.contains("type=\"text/plain\"");
+            || attributes.contains("type=track");
         assert!(known, "<script{attributes}>");
     }
 }
@@ -141,7 +141,7 @@ fn a_run_that_goes_on_and_one_that_was_killed_are_told_as_far_as_they_went() {
     assert!(page.contains(">interrupted</span>"), "the badge");
     assert!(page.contains("counted from the interval samples"));
     assert!(page.contains("href=\"#doubt-1\""), "a mark at the figures");
-    assert_eq!(page.matches("class=\"samples\"").count(), 1);
+    assert_eq!(page.matches("<script type=track").count(), 1);
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn jobs_of_a_step_are_there_each_and_together() {
     let record = writer.finish(RunStatus::Interrupted).unwrap();
     let (_, page) = report(runs.path(), &record);
     for job in ["all", "0", "1", "2"] {
-        let block = format!("data-job=\"{job}\"");
+        let block = format!("data-of=0,{job},");
         assert_eq!(page.matches(&block).count(), 1, "{job}");
     }
     assert_eq!(
@@ -204,7 +204,7 @@ fn an_import_is_told_without_samples_and_environment() {
     let (_, page) = report(runs.path(), &record);
     assert!(page.contains("imported 20"));
     assert!(page.contains("fio counts them as done"), "the doubt");
-    assert!(!page.contains("id=\"time\"") && !page.contains("class=\"samples\""));
+    assert!(!page.contains("id=\"time\"") && !page.contains("<script type=track"));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_real_run_of_the_native_engine_is_told() {
     let page = fs::read_to_string(made["file"].as_str().unwrap()).unwrap();
     assert_eq!(made["bytes"], page.len() as u64);
     assert!(page.contains("read.fio") && page.contains("rw=randread"));
-    assert!(page.contains("class=\"samples\" data-step=\"0\" data-job=\"0\" data-dir=\"read\""));
+    assert!(page.contains("<script type=track data-of=0,0,read>"));
 }
 
 #[test]
@@ -259,4 +259,59 @@ fn a_report_that_cannot_be_written_leaves_nothing_behind() {
     assert_eq!(output.status.code(), Some(5), "{}", stderr(&output));
     let output = fathom(runs.path(), &["report", record, "--out", "-"]);
     assert!(output.stdout.starts_with(b"<!DOCTYPE html>") && output.status.success());
+}
+
+/// A run of one job, `b`, that read with 10,000 IOPS over a link of 3.94 GB/s.
+fn linked(runs: &Path) -> std::path::PathBuf {
+    let mut header = records::header("linked", "job run");
+    let device = &mut header.environment.as_mut().unwrap().targets[0].device;
+    device.as_mut().unwrap().pcie_link = Some("8.0 GT/s x4 of 16.0 GT/s x4".into());
+    let mut writer = Writer::create(runs, &header).unwrap();
+    let mut append = |event| writer.append(&event).unwrap();
+    records::begin(&mut append, &["b"]);
+    let job = records::job("b", records::figures(10_000.0, 90_000.0, 1000));
+    append(records::finished(vec![job]));
+    append(records::STEP_ENDED);
+    writer.finish(RunStatus::Complete).unwrap()
+}
+
+#[test]
+fn the_first_screen_answers_against_baseline_and_link() {
+    let dir = tempfile::tempdir().unwrap();
+    let (runs, home) = (dir.path().join("runs"), dir.path().join("home"));
+    let record = linked(&runs);
+    let file = dir.path().join("report.html");
+    let called = |args: &[&str]| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_fathom"));
+        command.env("XDG_DATA_HOME", &home).arg("--runs").arg(&runs);
+        command.args(args).output().unwrap()
+    };
+    let shelf = home.join("fathom/baselines");
+    fs::create_dir_all(&shelf).unwrap();
+    fs::write(
+        shelf.join("mydisk.toml"),
+        "format = \"fathom-baseline\"\nversion = 1\nname = \"mydisk\"\nabout = \"a run\"\n[iops]\na = 1\nb = 8000\n",
+    )
+    .unwrap();
+    let page = |names: &str| {
+        let (run, out) = (record.to_str().unwrap(), file.to_str().unwrap());
+        let done = called(&["report", run, "-o", out, "--baseline", names]);
+        assert!(done.status.success(), "{}", stderr(&done));
+        fs::read_to_string(&file).unwrap()
+    };
+    let said = page("mydisk");
+    for told in [
+        "<b>125 % of mydisk</b> b",
+        "options, size and run time were not compared",
+        "<span>1 % of its link (3.67 GiB/s)</span>",
+    ] {
+        assert!(said.contains(told), "{told}: {said}");
+    }
+    // One that has nothing of this run says why; without a name there is none.
+    assert!(page("HDD").contains("it is of the quick series, this run is not"));
+    let (_, plain) = report(&runs, &record);
+    assert!(!plain.contains("class=\"against\""));
+    let refused = called(&["report", record.to_str().unwrap(), "--baseline", "none"]);
+    assert_eq!(refused.status.code(), Some(5), "{}", stderr(&refused));
+    assert!(stderr(&refused).contains("known are HDD, mydisk"));
 }

@@ -14,7 +14,7 @@ use crate::report::live::PageServer;
 use crate::report::records;
 
 /// A run that has ended, with a tag.
-fn run(runs: &Path, name: &str, tag: &str, iops: f64) -> PathBuf {
+pub fn run(runs: &Path, name: &str, tag: &str, iops: f64) -> PathBuf {
     let mut header = records::header(name, "job run");
     header.facts.insert("tags".into(), json!({"build": tag}));
     let mut writer = Writer::create(runs, &header).unwrap();
@@ -30,7 +30,7 @@ fn run(runs: &Path, name: &str, tag: &str, iops: f64) -> PathBuf {
     writer.finish(RunStatus::Complete).unwrap()
 }
 
-fn name_of(record: &Path) -> String {
+pub fn name_of(record: &Path) -> String {
     record.file_name().unwrap().to_str().unwrap().to_owned()
 }
 
@@ -106,6 +106,26 @@ fn runs_are_listed_chosen_opened_and_compared() {
     assert!(said.as_str().unwrap().contains("1.2"), "{said}");
     picture(&mut browser, "compared.png");
 
+    // A figure over them, of the one that is looked for.
+    browser.visit(&format!("{}?text=job", server.url)).unwrap();
+    browser
+        .eval("document.querySelector('[formaction=history]').click()")
+        .unwrap();
+    browser
+        .wait_across_loads("document.querySelectorAll('section svg').length === 1")
+        .unwrap();
+    let said = browser.eval("document.querySelector('section').textContent");
+    let said = said.unwrap().to_string();
+    assert!(
+        said.contains("job read, IOPS") && said.contains("2 runs"),
+        "{said}"
+    );
+    picture(&mut browser, "history.png");
+    let asked = "history?figure=p99+latency&job=none";
+    browser.visit(&format!("{}{asked}", server.url)).unwrap();
+    let said = browser.eval("document.querySelector('main').textContent");
+    assert!(said.unwrap().to_string().contains("no run like that"));
+
     // A report, with the way back.
     browser.visit(&server.url).unwrap();
     let link = format!("a[href*=\"{}\"]", &name_of(&second)[..15]);
@@ -179,6 +199,11 @@ fn nothing_but_the_records_of_the_folder_is_shown() {
         let said = server.ask(&format!("GET {path}"), &host);
         assert!(said.starts_with("HTTP/1.1 404 "), "{path}: {said}");
     }
+    let history = server.ask("GET /history", &host);
+    assert!(
+        history.contains(&own) && !history.contains(&linked),
+        "{history}"
+    );
     for path in ["/compare", &format!("/compare?a={own}&b={own}")] {
         let said = server.ask(&format!("GET {path}"), &host);
         assert!(said.starts_with("HTTP/1.1 400 "), "{path}: {said}");

@@ -169,7 +169,7 @@ fn samples_are_read_as_they_were_written() {
     }
     let (_, page) = report(runs.path(), &writer.finish(RunStatus::Interrupted).unwrap());
     let blocks: Vec<&str> = page
-        .split("class=\"samples\"")
+        .split("<script type=track")
         .skip(1)
         .map(|part| part.split_once('>').unwrap().1.split_once('<').unwrap().0)
         .collect();

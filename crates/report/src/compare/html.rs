@@ -7,35 +7,26 @@ use fathom_model::{Direction, Histogram, histogram};
 use super::text::{difference, interval, ratio, title, told, unmatched};
 use super::{CompareDocument, CompareRequest, ComparedRun};
 use crate::chart::palette::Ink;
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size, Theme};
+use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape};
 use crate::html::markup::escape;
+use crate::html::plain::{drawn, plain_page};
 
 /// Distributions that are drawn.
 const CHARTS_MOST: usize = 24;
-/// The page needs nothing but itself, and runs nothing.
-const HEAD: &str = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Comparison – Fathom</title>\n\
-<style>\nbody{font:15px/1.5 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\n\
-table{border-collapse:collapse;margin:1rem 0}td,th{padding:.25rem .7rem;border-bottom:1px solid #ddd;text-align:left}\n\
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}.faster{color:#0a7227;font-weight:600}\n\
-.slower{color:#b3261e;font-weight:600}.cannot{color:#8a5a00}svg{max-width:100%;height:auto}\n</style>\n</head>\n<body>\n";
-
 /// The page.
 #[must_use]
 pub fn html(doc: &CompareDocument, request: &CompareRequest) -> String {
-    let mut page = HEAD.to_owned();
-    page += "<h1>Comparison</h1>\n";
-    for (name, runs) in [("A", &doc.a), ("B", &doc.b)] {
-        page += &format!("<p><b>{name}</b> {}</p>\n", escape(&runs.join(", ")));
-    }
+    let sides = [("A", &doc.a), ("B", &doc.b)]
+        .map(|(name, runs)| format!("<p><b>{name}</b> {}</p>\n", escape(&runs.join(", "))));
+    let mut page = String::new();
     if !doc.differences.is_empty() {
-        page += "<h2>What differs</h2>\n<table><tr><th></th><th>A</th><th>B</th></tr>\n";
+        page += "<h2>What differs</h2>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><td></td>\
+            <th scope=\"col\">A</th><th scope=\"col\">B</th></tr></thead>\n<tbody>\n";
         for one in &doc.differences {
             let cells = difference(one).map(|cell| format!("<td>{}</td>", escape(&cell)));
             page += &format!("<tr>{}</tr>\n", cells.concat());
         }
-        page += "</table>\n";
+        page += "</tbody></table></div>\n";
     }
     page += &rows(doc);
     for note in unmatched(doc).iter().chain(&doc.notes) {
@@ -45,25 +36,27 @@ pub fn html(doc: &CompareDocument, request: &CompareRequest) -> String {
     if !charts.is_empty() {
         page += "<h2>Latencies</h2>\n";
     }
-    for chart in charts.iter().take(CHARTS_MOST) {
-        page += &chart.svg(&Theme::LIGHT, Size::default());
-        page += "\n";
+    for (place, chart) in charts.iter().take(CHARTS_MOST).enumerate() {
+        page += &drawn(chart, place);
     }
-    page += "</body>\n</html>\n";
-    page
+    plain_page("Comparison", &sides.concat(), &page)
 }
 
 fn rows(doc: &CompareDocument) -> String {
-    let mut table = "<h2>Figures</h2>\n<table><tr><th></th><th></th><th class=\"n\">A</th>\
-        <th class=\"n\">B</th><th class=\"n\">B/A</th><th class=\"n\">95 %</th><th></th></tr>\n"
-        .to_owned();
+    let heads =
+        ["A", "B", "B/A", "95 %"].map(|head| format!("<th scope=\"col\" class=\"n\">{head}</th>"));
+    let mut table = format!(
+        "<h2>Figures</h2>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>\
+         <th scope=\"col\">job</th><th scope=\"col\">figure</th>{}<td></td></tr></thead>\n<tbody>\n",
+        heads.concat()
+    );
     for row in &doc.rows {
         let shown = |value: Option<f64>| value.map_or("–".to_owned(), |v| row.figure.shown(v));
         let class = match row.comparison.verdict {
-            CompareVerdict::Faster => "faster",
-            CompareVerdict::Slower => "slower",
+            CompareVerdict::Faster => "good",
+            CompareVerdict::Slower => "bad",
             CompareVerdict::Same => "same",
-            CompareVerdict::CannotTell => "cannot",
+            CompareVerdict::CannotTell => "doubtful",
         };
         let cells = [
             shown(row.comparison.a),
@@ -80,7 +73,7 @@ fn rows(doc: &CompareDocument) -> String {
             escape(&told(doc, row).1),
         );
     }
-    table + "</table>\n"
+    table + "</tbody></table></div>\n"
 }
 
 /// The latencies of each job and direction that both sides have: of all runs of a side

@@ -78,7 +78,7 @@ fn a_faster_side_is_told_with_its_ratio_and_no_bandwidth_beside_it() {
         merge.contains("| `mix read` | IOPS | 1.00k | 1.30k | 1.300 |"),
         "{merge}"
     );
-    assert!(html(&doc, &CompareRequest::default()).contains("class=\"faster\""));
+    assert!(html(&doc, &CompareRequest::default()).contains("class=\"good\""));
 }
 
 #[test]

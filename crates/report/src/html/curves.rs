@@ -373,7 +373,7 @@ fn best_lines(series: &Curve) -> String {
         if !known.is_empty() {
             let _ = write!(
                 html,
-                "<p class=\"best\">{}{}: {}</p>",
+                "<p class=best>{}{}: {}</p>",
                 dir.name(),
                 of_points(series).map_or_else(String::new, |of| format!(" (best {of})")),
                 known.join(" · ")
@@ -381,7 +381,7 @@ fn best_lines(series: &Curve) -> String {
         }
     }
     for sentence in knee::sentences(series) {
-        let _ = write!(html, "<p class=\"best\">{}</p>", escape(&sentence));
+        let _ = write!(html, "<p class=best>{}</p>", escape(&sentence));
     }
     html
 }

@@ -7,6 +7,7 @@ use fathom_analysis::{Curve, PointResult, SweepOutcome, best, knee};
 use fathom_model::environment::Target;
 use fathom_model::{Direction, RunStatus, VerdictLevel, units};
 
+use super::against::{self, AgainstBaseline};
 use super::curves::{GraphData, of_points, short, time_card};
 use super::markup::escape;
 use super::story::Story;
@@ -18,11 +19,12 @@ use crate::graphs::unnumbered;
 const CAUSES: usize = 2;
 /// Characters of a cause: the whole stands where the line leads.
 const CAUSE_CHARS: usize = 150;
+const MOST_BANDWIDTH: &str = "most bandwidth";
 /// Targets that are named; campaigns have one.
 const TARGETS: usize = 2;
 
 /// The header of the page.
-pub fn screen(story: &Story, data: &GraphData) -> String {
+pub fn screen(story: &Story, data: &GraphData, baselines: &[AgainstBaseline]) -> String {
     let doc = &story.doc;
     let class = match doc.status {
         RunStatus::Complete => "good",
@@ -37,7 +39,7 @@ pub fn screen(story: &Story, data: &GraphData) -> String {
     for line in [vec![circumstances(story)], targets(story)].concat() {
         let _ = writeln!(html, "<p class=\"lead\">{}</p>", escape(&line));
     }
-    let said = verdicts(story) + &answers(story);
+    let said = verdicts(story) + &answers(story) + &against::lines(baselines);
     let picture = picture(story, data).unwrap_or_default();
     let class = if picture.is_empty() { " alone" } else { "" };
     if !said.is_empty() || !picture.is_empty() {
@@ -268,7 +270,7 @@ fn of_series(story: &Story) -> String {
             let iops = series.points[place].figures(dir)?.iops.mean;
             Some((iops, place, units::count(iops)))
         }),
-        ("most bandwidth", |series, dir| {
+        (MOST_BANDWIDTH, |series, dir| {
             let place = best(series, dir).bandwidth?;
             let bw = series.points[place].figures(dir)?.bw_bytes.mean;
             Some((bw, place, units::bytes_per_second(bw)))
@@ -311,7 +313,7 @@ fn of_series(story: &Story) -> String {
                 Some(answer) => format!(
                     "<td><b>{}</b>{} <a href=\"#p{}\">{}</a></td>",
                     escape(&answer.text),
-                    answer.p99_of(name).unwrap_or_default(),
+                    answer.beside(name, story).unwrap_or_default(),
                     answer.point,
                     escape(&answer.at)
                 ),
@@ -323,11 +325,15 @@ fn of_series(story: &Story) -> String {
 }
 
 impl Answer {
-    /// The latency that a knee is paid with; the others are asked for by themselves.
-    fn p99_of(&self, question: &str) -> Option<String> {
-        let ns = self.p99_ns.filter(|_| question == "knee")?;
-        let text = units::latency(ns as f64);
-        Some(format!("<span>p99 {}</span>", escape(&text)))
+    /// The latency that a knee is paid with, what a bandwidth is of the link; the others
+    /// are asked for by themselves.
+    fn beside(&self, question: &str, story: &Story) -> Option<String> {
+        let text = match question {
+            "knee" => format!("p99 {}", units::latency(self.p99_ns? as f64)),
+            MOST_BANDWIDTH => against::of_link(story, self.rank)?,
+            _ => return None,
+        };
+        Some(format!("<span>{}</span>", escape(&text)))
     }
 }
 
@@ -388,7 +394,8 @@ fn tiles(story: &Story) -> String {
                 tile(&mut html, &name, &units::count(group.iops), "");
             }
             let bw = units::bytes_per_second(group.bw_bytes);
-            tile(&mut html, &format!("{dir} bandwidth"), &bw, "");
+            let link = against::of_link(story, group.bw_bytes).unwrap_or_default();
+            tile(&mut html, &format!("{dir} bandwidth"), &bw, &link);
         }
         if let [job] = &story.doc.jobs[..] {
             for (dir, result) in job.directions().filter(|(_, r)| r.total_ios > 0) {

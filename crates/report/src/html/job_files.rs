@@ -44,7 +44,7 @@ pub fn section(dir: &Path) -> Option<PageSection> {
         };
         let _ = writeln!(
             body,
-            "<details{class}><summary><code>{}</code></summary><pre>{}</pre></details>",
+            "<details{class}><summary>{}</summary><pre>{}</pre></details>",
             escape(&name),
             escape(&shown)
         );

@@ -150,10 +150,15 @@ fn sort_key(key: f64) -> String {
     }
 }
 
+/// As many columns have a rule of the style sheet that they hold numbers.
+const STYLED_COLUMNS: usize = 16;
+
 /// A table whose columns can be sorted.
 #[derive(Debug)]
 pub struct HtmlTable {
     id: String,
+    /// Columns of numbers, whose cells need no class of their own.
+    numbers: Vec<bool>,
     head: String,
     rows: String,
     count: usize,
@@ -163,7 +168,9 @@ impl HtmlTable {
     /// A table with these columns; those of numbers begin with a `#`.
     pub fn new(id: &str, columns: &[&str]) -> Self {
         let mut head = String::new();
+        let mut numbers = Vec::new();
         for title in columns {
+            numbers.push(title.starts_with('#') && numbers.len() < STYLED_COLUMNS);
             let (class, title) = match title.strip_prefix('#') {
                 Some(title) => (" class=\"n\"", title),
                 None => ("", *title),
@@ -176,6 +183,7 @@ impl HtmlTable {
         }
         Self {
             id: id.to_owned(),
+            numbers,
             head,
             rows: String::new(),
             count: 0,
@@ -194,26 +202,22 @@ impl HtmlTable {
         is_first: bool,
         cells: impl IntoIterator<Item = HtmlCell>,
     ) {
-        let id = if is_first {
-            format!(" id=p{point}")
-        } else {
-            String::new()
+        let of = match is_first {
+            true => format!(" id=p{point}"),
+            false => format!(" data-p={point}"),
         };
-        self.row_with(&format!("{id} data-p={point}"), cells);
+        self.row_with(&of, cells);
     }
 
     /// Ends of cells and rows, and quotes around words, are left out as HTML allows: a
     /// campaign has ten thousand cells.
     fn row_with(&mut self, attributes: &str, cells: impl IntoIterator<Item = HtmlCell>) {
         let _ = write!(self.rows, "<tr{attributes}>");
-        for HtmlCell { html, key, class } in cells {
+        for (column, HtmlCell { html, key, class }) in cells.into_iter().enumerate() {
             self.rows += "<td";
-            // What has a key is a number by the style sheet.
-            let class = if class == "n" && key.is_some() {
-                ""
-            } else {
-                class
-            };
+            // What has a key or stands in a column of numbers is one by the style sheet.
+            let is_known = key.is_some() || self.numbers.get(column) == Some(&true);
+            let class = if class == "n" && is_known { "" } else { class };
             if !class.is_empty() {
                 let _ = write!(self.rows, " class={class}");
             }
@@ -237,8 +241,11 @@ impl HtmlTable {
         if self.count == 0 {
             return String::new();
         }
+        let columns = self.numbers.iter().enumerate();
+        let columns = columns.filter(|(_, is_number)| **is_number);
+        let columns: String = columns.map(|(n, _)| format!(" n{}", n + 1)).collect();
         format!(
-            "<div class=\"scroll\"><table class=\"sortable\" id=\"{id}\"><thead><tr>{head}</tr></thead>\
+            "<div class=\"scroll\"><table class=\"sortable{columns}\" id=\"{id}\"><thead><tr>{head}</tr></thead>\
              <tbody>\n{rows}</tbody></table></div>\n"
         )
     }

@@ -5,14 +5,17 @@
 //! the page's own policy forbids it. What is embedded is `fathom.report/1`, in
 //! docs/FORMAT.md.
 
+mod against;
 mod bars;
 mod curves;
 mod first;
+mod history;
 mod hosts;
 mod job_files;
 mod marks;
 pub(crate) mod markup;
 mod nodes;
+pub(crate) mod plain;
 mod points;
 mod results;
 mod runs;
@@ -27,7 +30,9 @@ use std::path::Path;
 
 use fathom_record::{Entries, RecordError, RecordPart};
 
+pub use against::AgainstBaseline;
 use curves::GraphData;
+pub use history::{HistoryPage, history_page};
 use marks::DoubtMarks;
 use markup::{PageSection, escape, json};
 pub use runs::{ListedRow, RunsPage, runs_page};
@@ -88,12 +93,14 @@ pub enum HtmlError {
 /// When the folder is no record, is of a newer Fathom, or cannot be read, or
 /// `out` cannot be written.
 pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
-    write_served(dir, ServedPage::default(), out)
+    write_with(dir, PageExtras::default(), out)
 }
 
-/// What a page has that is served.
+/// What stands on a page beside its record.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct ServedPage<'p> {
+pub struct PageExtras<'p> {
+    /// Baselines that the run is measured against.
+    pub against: &'p [AgainstBaseline],
     /// It follows a run: it asks for `state` beside itself, a document with `tag` and
     /// `status`, and is loaded anew once the tag is not this one any more.
     pub tag: Option<&'p str>,
@@ -101,16 +108,16 @@ pub struct ServedPage<'p> {
     pub list: Option<&'p str>,
 }
 
-/// As [`write()`], of a page that is served.
+/// As [`write()`], with more than the record holds.
 ///
 /// # Errors
 /// As [`write()`].
-pub fn write_served(
+pub fn write_with(
     dir: &Path,
-    served: ServedPage<'_>,
+    extras: PageExtras<'_>,
     out: &mut impl Write,
 ) -> Result<(), HtmlError> {
-    let ServedPage { tag, list } = served;
+    let PageExtras { against, tag, list } = extras;
     let story = Story::read(dir)?;
     let how = SampleReading::of(&story);
     let marks = DoubtMarks::of(&story);
@@ -123,7 +130,7 @@ pub fn write_served(
         ("version", escape(env!("CARGO_PKG_VERSION"))),
         ("title", escape(&format!("{} – Fathom", story.doc.name))),
         ("style", STYLES.concat()),
-        ("headline", first::screen(&story, &data)),
+        ("headline", first::screen(&story, &data, against)),
         ("contents", contents(&sections, list)),
         ("sections", html),
         ("record", escape(&story.doc.id)),

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use fathom_model::{VerdictLevel, units};
 
 use super::markup::escape;
-use super::{STYLES, nonce};
+use super::plain::plain_page;
 
 /// A run of the list.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +55,8 @@ pub struct RunsPage {
     pub each: usize,
 }
 
+pub(super) const NONE_FOUND: &str = "<p class=\"nothing\">There is no run like that.</p>\n";
+
 /// What belongs to a verdict of the list.
 const VERDICTS: [(&str, &str); 5] = [
     ("", "all"),
@@ -67,26 +69,16 @@ const VERDICTS: [(&str, &str); 5] = [
 /// The page.
 #[must_use]
 pub fn runs_page(page: &RunsPage) -> String {
-    let nonce = nonce();
-    let mut html = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'nonce-{nonce}'; \
-         base-uri 'none'; form-action 'self'\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Runs – Fathom</title>\n\
-         <style nonce=\"{nonce}\">\n{}</style>\n</head>\n<body>\n<header>\n<h1>Runs</h1>\n\
-         <p class=\"lead\">{} in <code>{}</code></p>\n</header>\n<main>\n",
-        STYLES.concat(),
+    let lead = format!(
+        "<p class=\"lead\">{} in <code>{}</code></p>\n",
         units::counted(page.found, "run"),
         escape(&page.folder)
     );
-    html += &choice(page);
-    html += &match page.rows.is_empty() {
-        true => "<p class=\"nothing\">There is no run like that.</p>\n".to_owned(),
+    let rows = match page.rows.is_empty() {
+        true => NONE_FOUND.to_owned(),
         false => table(page),
     };
-    html += &other_pages(page);
-    html + "</main>\n</body>\n</html>\n"
+    plain_page("Runs", &lead, &(choice(page) + &rows + &other_pages(page)))
 }
 
 /// What chooses among the runs.
@@ -107,7 +99,7 @@ fn choice(page: &RunsPage) -> String {
          <input type=\"search\" name=\"text\" value=\"{}\" placeholder=\"Name, command, tag\" aria-label=\"Only runs with these words\">\n\
          <input type=\"search\" name=\"tag\" value=\"{}\" placeholder=\"Tag NAME=VALUE\" aria-label=\"Only runs with this tag\">\n\
          <label>verdict <select name=\"verdict\">{options}</select></label>\n\
-         <button>Show</button>\n</form>\n",
+         <button>Show</button>\n<button formaction=\"history\">History</button>\n</form>\n",
         escape(&page.text),
         escape(&page.tag)
     )

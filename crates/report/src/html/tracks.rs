@@ -198,10 +198,10 @@ impl<'o, W: Write> Packer<'o, W> {
             Whose::Job(job) => job.to_string(),
         };
         let (dir, text) = (dir.name(), BASE64_STANDARD.encode(pack(rows)));
-        writeln!(
+        // As short as HTML allows: a campaign has thousands.
+        write!(
             self.out,
-            "<script type=\"text/plain\" class=\"samples\" data-step=\"{step}\" data-job=\"{job}\" \
-             data-dir=\"{dir}\">{text}</script>"
+            "<script type=track data-of={step},{job},{dir}>{text}</script>"
         )
     }
 }

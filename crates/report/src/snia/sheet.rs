@@ -7,8 +7,9 @@ use fathom_model::environment::BlockDevice;
 use fathom_model::{StageKind, units};
 
 use super::{Document, words};
-use crate::chart::{Chart, Size, Theme};
+use crate::chart::{Chart, Size};
 use crate::html::markup::escape;
+use crate::html::plain::svg_within;
 
 /// A page without its head: that needs the number of pages.
 #[derive(Debug)]
@@ -31,32 +32,17 @@ const NARROW: Size = Size {
 impl Sheet {
     /// A page with one chart.
     pub(super) fn chart(title: String, chart: &Chart) -> Self {
-        let body = format!("<figure>{}</figure>\n", svg(chart, CHART, &title));
+        let body = format!("<figure>{}</figure>\n", svg_within(chart, CHART, &title));
         Self { title, body }
     }
 
     /// A page with a chart and HTML beside it.
     pub(super) fn beside(title: String, chart: &Chart, html: &str) -> Self {
-        let figure = svg(chart, NARROW, &title);
+        let figure = svg_within(chart, NARROW, &title);
         let body =
             format!("<div class=\"beside\"><figure>{figure}</figure><div>{html}</div></div>\n");
         Self { title, body }
     }
-}
-
-/// A chart within a page: its ids have to be unique there.
-fn svg(chart: &Chart, size: Size, title: &str) -> String {
-    let svg = chart.svg(&Theme::LIGHT, size);
-    // The ids of chart::svg: a title, a description, a gradient.
-    let own: String = title.chars().filter(char::is_ascii_alphanumeric).collect();
-    svg.replace(
-        "aria-labelledby=\"t d\"",
-        &format!("aria-labelledby=\"t-{own} d-{own}\""),
-    )
-    .replace("<title id=\"t\">", &format!("<title id=\"t-{own}\">"))
-    .replace("<desc id=\"d\">", &format!("<desc id=\"d-{own}\">"))
-    .replace("id=\"v\"", &format!("id=\"v-{own}\""))
-    .replace("url(#v)", &format!("url(#v-{own})"))
 }
 
 /// The pages of one test as HTML, each with its head.

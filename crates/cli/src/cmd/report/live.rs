@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use fathom_model::RunStatus;
 use fathom_record::RunSummary;
-use fathom_report::html::{self, ServedPage};
+use fathom_report::html::{self, PageExtras};
 use serde::Serialize;
 
+use super::baselines::WantedBaselines;
 use crate::http::Response;
 
 /// Of the time that pages take to make, so many times as much passes before the next: what
@@ -44,6 +45,7 @@ pub struct LivePage {
     /// Where the list of all runs is. A page of that list says that the run has ended by its
     /// status; one that was served for the sake of that run alone by a sentence.
     list: Option<&'static str>,
+    baselines: WantedBaselines,
     /// The last page, while somebody makes it nobody else does.
     made: Mutex<Option<MadePage>>,
 }
@@ -61,11 +63,12 @@ impl MadePage {
         let begun = Instant::now();
         let mut text = Vec::new();
         let follows = page.list.is_none() || state.status == RunStatus::Running;
-        let served = ServedPage {
+        let extras = PageExtras {
+            against: &page.baselines.against(&page.dir)?,
             tag: follows.then_some(state.tag.as_str()),
             list: page.list,
         };
-        html::write_served(&page.dir, served, &mut text)?;
+        html::write_with(&page.dir, extras, &mut text)?;
         Ok(Self {
             state,
             text,
@@ -83,14 +86,21 @@ impl MadePage {
 
 impl LivePage {
     /// Not made yet.
-    pub fn new(dir: PathBuf) -> Self {
-        Self::of_list(dir, None)
+    pub fn new(dir: PathBuf, baselines: WantedBaselines) -> Self {
+        Self {
+            dir,
+            list: None,
+            baselines,
+            made: Mutex::default(),
+        }
     }
 
     /// As [`LivePage::new`], with the address of a list of all runs.
-    pub fn of_list(dir: PathBuf, list: Option<&'static str>) -> Self {
-        let made = Mutex::default();
-        Self { dir, list, made }
+    pub fn of_list(dir: PathBuf, list: &'static str) -> Self {
+        Self {
+            list: Some(list),
+            ..Self::new(dir, WantedBaselines::default())
+        }
     }
 
     /// The page.

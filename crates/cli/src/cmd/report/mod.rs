@@ -1,5 +1,6 @@
 //! `fathom report`: one recorded run as one HTML file, or as a page that follows it.
 
+mod baselines;
 pub mod live;
 
 use std::fs::File;
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use fathom_model::{Exit, RunStatus, units};
-use fathom_report::html::{self, HtmlError};
+use fathom_report::html::{self, AgainstBaseline, HtmlError, PageExtras};
 use serde::Serialize;
 
 use super::{Global, archived, pages, show};
@@ -18,6 +19,7 @@ use crate::http::{ListenAddress, Request, Response, Server};
 use crate::out;
 use crate::pictures;
 
+use baselines::WantedBaselines;
 use live::{LivePage, RecordState};
 
 /// The port of a live report where none is told: the one behind that of fio's servers.
@@ -38,6 +40,7 @@ A run that goes on, or was killed, is reported as far as it went.
 Examples:
   fathom report                           the last run, as report.html in its folder
   fathom report --open                    and shown in the browser
+  fathom report --baseline mydisk         with the figures in percent of a baseline
   fathom report --redact -o public.html   without names of hosts, users, drives and paths
   fathom report 20261121T1307 -o qd.html  that run, somewhere else
   fathom report --out - | ssh web 'cat > run.html'
@@ -53,6 +56,10 @@ pub struct Args {
     /// addresses, to show it to others [default file: report.redacted.html]
     #[arg(long)]
     redact: bool,
+    /// Measure the run against this baseline ('fathom baseline'), on the first screen; several
+    /// with commas or repeated [default: of the quick series HDD]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    baseline: Vec<String>,
     /// Serve it as a page that follows the run while it goes on, until Ctrl-C
     /// [default ADDR: 127.0.0.1:8766, or any port that is free]
     #[arg(long, value_name = "ADDR", num_args = 0..=1, require_equals = true)]
@@ -76,8 +83,15 @@ pub(in crate::cmd) struct Document {
 /// Writes the report of one run.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let own = show::find(global, args.run.as_deref())?;
+    let baselines = WantedBaselines::named(&args.baseline)?;
     if let Some(address) = &args.live {
-        return follow(global, address, args.open, own);
+        return follow(
+            global,
+            address,
+            args.open,
+            LivePage::new(own.clone(), baselines),
+            &own,
+        );
     }
     let (dir, name) = match args.redact {
         true => (
@@ -86,8 +100,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         ),
         false => (own.clone(), FILE_NAME),
     };
+    let page = WrittenPage {
+        dir,
+        against: baselines.against(&own)?,
+    };
     if args.out.as_deref() == Some(Path::new("-")) {
-        return to_stdout(global, &dir);
+        return to_stdout(global, &page);
     }
     let file = args
         .out
@@ -96,16 +114,15 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     crate::cmd::may_write(&file)?;
     if file.exists() && !file.is_file() {
         // Nothing takes the place of a pipe or of /dev/stderr.
-        let page = File::create(&file).with_context(|| file.display().to_string())?;
-        let mut page = BufWriter::with_capacity(1 << 20, page);
-        html::write(&dir, &mut page).and_then(|()| Ok(page.flush()?))?;
+        let pipe = File::create(&file).with_context(|| file.display().to_string())?;
+        page.write(&mut BufWriter::with_capacity(1 << 20, pipe))?;
         return Ok(Exit::Success);
     }
-    let bytes = to_file(&dir, &file)?;
+    let bytes = to_file(&page, &file)?;
     if global.json {
         out::json(&Document {
             schema: "fathom.report-file/1",
-            run: fathom_record::Entries::open(&dir)?.id(),
+            run: fathom_record::Entries::open(&page.dir)?.id(),
             file: file.clone(),
             bytes,
         })?;
@@ -127,17 +144,34 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     Ok(Exit::Success)
 }
 
+/// A page that is written once.
+struct WrittenPage {
+    dir: PathBuf,
+    against: Vec<AgainstBaseline>,
+}
+
+impl WrittenPage {
+    fn write(&self, out: &mut impl Write) -> Result<(), HtmlError> {
+        let extras = PageExtras {
+            against: &self.against,
+            ..PageExtras::default()
+        };
+        html::write_with(&self.dir, extras, out)?;
+        Ok(out.flush()?)
+    }
+}
+
 /// Serves the page until somebody ends it, and says when the run has ended.
 fn follow(
     global: &Global,
     address: &ListenAddress,
     open: bool,
-    dir: PathBuf,
+    page: LivePage,
+    dir: &Path,
 ) -> anyhow::Result<Exit> {
     // What cannot be read is told here, not in a browser.
-    let mut status = RecordState::of(&dir)?.status;
+    let mut status = RecordState::of(dir)?.status;
     let server = Server::bind_or_any(address, PORT)?;
-    let page = LivePage::new(dir.clone());
     let answer = move |request: &Request| match request.path.as_str() {
         "/" => page.page(),
         "/state" => page.state(),
@@ -151,7 +185,7 @@ fn follow(
     let mut has_told = false;
     pages::serve(global, server, open, Arc::new(answer), &mut || {
         // A record that is gone is told by the page.
-        let now = RecordState::of(&dir).map_or(status, |state| state.status);
+        let now = RecordState::of(dir).map_or(status, |state| state.status);
         if now != status || !has_told {
             tell(now);
         }
@@ -160,7 +194,7 @@ fn follow(
 }
 
 /// The whole page goes to stdout; a closed pipe ends it quietly.
-fn to_stdout(global: &Global, dir: &Path) -> anyhow::Result<Exit> {
+fn to_stdout(global: &Global, page: &WrittenPage) -> anyhow::Result<Exit> {
     anyhow::ensure!(!global.json, "--json and --out - both want stdout");
     struct Stdout;
     impl Write for Stdout {
@@ -175,9 +209,7 @@ fn to_stdout(global: &Global, dir: &Path) -> anyhow::Result<Exit> {
             Ok(())
         }
     }
-    let mut pipe = BufWriter::new(Stdout);
-    let written = html::write(dir, &mut pipe).and_then(|()| Ok(pipe.flush()?));
-    match written {
+    match page.write(&mut BufWriter::new(Stdout)) {
         // Why stdout is closed is told at the end of the program.
         Err(HtmlError::Write(_)) => Ok(Exit::Success),
         written => Ok(written.map(|()| Exit::Success)?),
@@ -186,12 +218,11 @@ fn to_stdout(global: &Global, dir: &Path) -> anyhow::Result<Exit> {
 
 /// Writes the page and puts it in place whole: one that is shown somewhere is never half
 /// a page. Gives its size.
-fn to_file(dir: &Path, file: &Path) -> anyhow::Result<u64> {
-    let written = fathom_record::replace(file, |page| {
-        let mut page = BufWriter::with_capacity(1 << 20, page);
-        html::write(dir, &mut page)?;
-        page.flush()?;
-        Ok::<u64, HtmlError>(page.get_ref().metadata()?.len())
+fn to_file(page: &WrittenPage, file: &Path) -> anyhow::Result<u64> {
+    let written = fathom_record::replace(file, |out| {
+        let mut out = BufWriter::with_capacity(1 << 20, out);
+        page.write(&mut out)?;
+        Ok::<u64, HtmlError>(out.get_ref().metadata()?.len())
     });
     written.with_context(|| format!("cannot write {}", file.display()))
 }
