@@ -64,6 +64,13 @@ pub(super) struct MemberFiles {
     pub(super) replay: Option<ReplayPlan>,
 }
 
+impl MemberFiles {
+    /// Whether a block may be written twice before it is read back.
+    pub(super) fn may_repeat(&self, job: &NativeJob) -> bool {
+        self.replay.is_some() || job.pattern.may_repeat()
+    }
+}
+
 fn open_failure(path: &Path, error: &io::Error, what: &str) -> Failure {
     let kind = match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => FailureKind::NoSpace,

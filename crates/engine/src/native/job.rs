@@ -331,6 +331,8 @@ pub(super) struct Verify {
     pub(super) read_back: bool,
     /// Bytes between two headers as asked for; 0: the smallest block.
     pub(super) interval: u32,
+    /// The same where the blocks are a log's: what the job's own would have.
+    pub(super) settled_interval: Option<u32>,
     /// Where a header stands in its part.
     pub(super) offset: u32,
     pub(super) pattern: Option<DataPattern>,
@@ -355,6 +357,7 @@ impl Default for Verify {
             sum: None,
             read_back: true,
             interval: 0,
+            settled_interval: None,
             offset: 0,
             pattern: None,
             fatal: false,

@@ -16,6 +16,7 @@ use super::clock::TickClock;
 use super::files::{self, MemberFiles};
 use super::job::{DirIndex, IoPattern, NativeJob, ReplayOptions, Sizes};
 use super::source::NextIo;
+use super::verify::{self, BlockLayout, gcd};
 use crate::iolog::{
     IologEntry, IologFault, IologOp, IologReader, MergedTrace, device_here, device_numbers, merge,
 };
@@ -46,6 +47,21 @@ pub(super) struct ReplayPlan {
     path: PathBuf,
     /// `None`: they are read again while they are done.
     steps: Option<Arc<Vec<ReplayStep>>>,
+    writes: LoggedWrites,
+}
+
+impl ReplayPlan {
+    pub(super) fn writes(&self) -> LoggedWrites {
+        self.writes
+    }
+}
+
+/// The writes of a log, which verify keeps until they are read back.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct LoggedWrites {
+    pub(super) count: u64,
+    /// Bytes that divide all of their offsets and lengths.
+    pub(super) granule: u64,
 }
 
 /// The steps of a log, as they are read.
@@ -149,10 +165,13 @@ struct LogSummary {
     /// Of each file: where its last I/O ends, and whether any changes it.
     files: Vec<(u64, bool)>,
     syncs: bool,
+    writes: LoggedWrites,
+    /// Why the first read and the first write that verify has no layout for have none.
+    misfits: [Option<String>; 2],
 }
 
 impl LogSummary {
-    fn count(&mut self, step: &ReplayStep) {
+    fn count(&mut self, step: &ReplayStep, layout: Option<&BlockLayout>) {
         let place = step.file as usize;
         if self.files.len() <= place {
             self.files.resize(place + 1, (0, false));
@@ -168,6 +187,57 @@ impl LogSummary {
         let largest = &mut self.largest[dir as usize];
         *largest = step.len.max(*largest);
         self.bytes = self.bytes.saturating_add(step.len.into());
+        if dir == DirIndex::Write {
+            self.writes.count += 1;
+            for number in [step.offset, step.len.into()] {
+                self.writes.granule = gcd(self.writes.granule, number);
+            }
+        }
+        if let (Some(none @ None), Some(layout), 1..) =
+            (self.misfits.get_mut(dir as usize), layout, step.len)
+        {
+            let what = |why| format!("{} bytes at {}: {why}", step.len, step.offset);
+            *none = layout.misfit(step.len).map(what);
+        }
+    }
+
+    /// Why it cannot be replayed as a whole, if it cannot.
+    fn fault(&self, job: &NativeJob) -> Option<String> {
+        if !self.dirs.contains(&true) && !self.syncs {
+            return Some("holds no I/O".to_owned());
+        }
+        if !job.replay.chunked && self.steps.len() > MOST_STEPS {
+            let what = format!("has more than {MOST_STEPS} entries: add read_iolog_chunked=1");
+            return Some(what);
+        }
+        self.unverified(job)
+    }
+
+    /// What cannot be verified as the job asks, if something cannot.
+    fn unverified(&self, job: &NativeJob) -> Option<String> {
+        job.verify.sum?;
+        let [read, write, trim] = self.dirs;
+        let marks = |&(end, _): &(u64, bool)| end / self.writes.granule.max(1) / 8;
+        if write && trim {
+            return Some("trims, too: what is trimmed holds nothing to verify".to_owned());
+        }
+        // Reads between writes are not checked.
+        let misfit = match (read, write) {
+            (_, true) => &self.misfits[DirIndex::Write as usize],
+            _ => &self.misfits[DirIndex::Read as usize],
+        };
+        let memory = self.files.iter().map(marks).fold(0, u64::saturating_add);
+        if misfit.is_none() && write && job.verify.read_back && memory > MOST_BUFFERS {
+            return Some(format!(
+                "writes parts of {} bytes over so wide a range that to note which are to be \
+                 read back takes more than {} of memory",
+                self.writes.granule,
+                units::bytes(MOST_BUFFERS as f64)
+            ));
+        }
+        misfit
+            .clone()
+            .map(|what| format!("has a block that cannot be verified, {what}"))
     }
 }
 
@@ -215,17 +285,13 @@ pub(super) fn prepare(
             path
         }
     };
-    let (summary, reader) =
-        summarize(&job.replay, &path).map_err(|fault| refused(fault.to_string()))?;
+    let (summary, reader) = summarize(job, &path).map_err(|fault| refused(fault.to_string()))?;
     let shown = path.display().to_string();
-    if !summary.dirs.contains(&true) && !summary.syncs {
-        return Err(refused("holds no I/O".to_owned()).about(shown));
-    }
-    if !job.replay.chunked && summary.steps.len() > MOST_STEPS {
-        let what = format!("has more than {MOST_STEPS} entries: add read_iolog_chunked=1");
+    if let Some(what) = summary.fault(job) {
         return Err(refused(what).about(shown));
     }
     let mut job = job.clone();
+    job.verify.settled_interval = Some(verify::interval(&job));
     if reader.is_block_trace() && jobfile::spec::option(spec, "iodepth").is_none() {
         job.queue.depth = reader.depth().max(1);
         job.queue.low = Some(job.queue.depth);
@@ -257,12 +323,14 @@ pub(super) fn prepare(
     let mut planned = Vec::new();
     for (name, (end, changes)) in names.iter().zip(summary.files) {
         let path = work_dir.join(name);
+        let changes = changes && !job.verify.only;
         planned.push(files::plan_replayed(&job, path, end, changes)?);
     }
     let plan = ReplayPlan {
         options: job.replay.clone(),
         path,
         steps: (!job.replay.chunked).then(|| Arc::new(summary.steps)),
+        writes: summary.writes,
     };
     let files = MemberFiles {
         files: planned,
@@ -275,14 +343,13 @@ pub(super) fn prepare(
     Ok((job, files))
 }
 
-fn summarize(
-    options: &ReplayOptions,
-    path: &Path,
-) -> Result<(LogSummary, IologReader), IologFault> {
+fn summarize(job: &NativeJob, path: &Path) -> Result<(LogSummary, IologReader), IologFault> {
+    let options = &job.replay;
+    let layout = BlockLayout::of(job);
     let mut steps = StepReader::open(options, path)?;
     let mut summary = LogSummary::default();
     while let Some(step) = steps.next_step()? {
-        summary.count(&step);
+        summary.count(&step, layout.as_ref());
         // One more than may be: it is told how many there are too many.
         if !options.chunked && summary.steps.len() <= MOST_STEPS {
             summary.steps.push(step);
@@ -308,8 +375,13 @@ pub(super) struct ReplaySource {
     plan: ReplayPlan,
     files: usize,
     largest: u32,
+    /// With verify: how its blocks are laid out, and which way those go that are.
+    layout: Option<(BlockLayout, DirIndex)>,
+    /// Writes that there is room to note.
+    writes_left: u64,
     place: usize,
     reading: Option<StepReader>,
+    over: bool,
     /// Drawn and not due yet.
     ahead: Option<ReplayStep>,
     /// Since when the next delay counts, and since when waits do.
@@ -318,17 +390,29 @@ pub(super) struct ReplaySource {
 }
 
 impl ReplaySource {
-    pub(super) fn new(job: &NativeJob, plan: &MemberFiles) -> Option<Self> {
+    pub(super) fn new(job: &NativeJob, files: &MemberFiles) -> Option<Self> {
+        let plan = files.replay.clone()?;
+        let verified = match job.writes() {
+            true => DirIndex::Write,
+            false => DirIndex::Read,
+        };
         Some(Self {
-            plan: plan.replay.clone()?,
-            files: plan.files.len(),
+            writes_left: plan.writes.count,
+            plan,
+            files: files.files.len(),
             largest: job.pattern.max_block(),
+            layout: BlockLayout::of(job).map(|layout| (layout, verified)),
             place: 0,
             reading: None,
+            over: false,
             ahead: None,
             last: 0,
             began: None,
         })
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.over
     }
 
     /// What is due now, or when something is.
@@ -342,7 +426,10 @@ impl ReplaySource {
                 .map_or_else(|| self.draw(), |s| Ok(Some(s)))
             {
                 Ok(Some(step)) => step,
-                Ok(None) => return ReplayNext::Over,
+                Ok(None) => {
+                    self.over = true;
+                    return ReplayNext::Over;
+                }
                 Err(failure) => return ReplayNext::Changed(failure),
             };
             let (since, us) = match step.op {
@@ -394,16 +481,28 @@ impl ReplaySource {
             }
         };
         let step = reader.next_step().map_err(|e| changed(e.to_string()))?;
-        let is_known = |step: &ReplayStep| {
-            let buffered = matches!(step.op, IologOp::Read | IologOp::Write);
-            (step.file as usize) < self.files && (!buffered || step.len <= self.largest)
-        };
-        match step {
-            Some(step) if !is_known(&step) => Err(changed(
-                "the log has changed since it was judged".to_owned(),
-            )),
-            step => Ok(step),
+        if step.is_none_or(|step| self.is_known(&step)) {
+            return Ok(step);
         }
+        let what = "the log has changed since it was judged";
+        let failure = Failure::new(FailureKind::BadOption, what);
+        Err(failure.about(self.plan.path.display().to_string()))
+    }
+
+    /// Whether a step that is read again can be one of those that were judged.
+    fn is_known(&mut self, step: &ReplayStep) -> bool {
+        let Some(dir) = direction(step.op) else {
+            return (step.file as usize) < self.files;
+        };
+        let fits = match &self.layout {
+            Some((layout, verified)) if dir == *verified => layout.misfit(step.len).is_none(),
+            _ => true,
+        };
+        let one_more = u64::from(dir == DirIndex::Write);
+        let left = self.writes_left.checked_sub(one_more);
+        self.writes_left = left.unwrap_or(0);
+        let small = dir == DirIndex::Trim || step.len <= self.largest;
+        (step.file as usize) < self.files && small && fits && left.is_some()
     }
 }
 

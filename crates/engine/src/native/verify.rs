@@ -40,6 +40,9 @@ pub(super) struct Seal {
 
 /// Bytes between two headers: what all writes are made of (init.c, fixup_options).
 pub(super) fn interval(job: &NativeJob) -> u32 {
+    if let Some(settled) = job.verify.settled_interval {
+        return settled;
+    }
     let pattern = &job.pattern;
     let written = &pattern.sizes[DirIndex::Write as usize];
     let (least, most) = (written.min(), written.max());
@@ -64,7 +67,7 @@ pub(super) fn interval(job: &NativeJob) -> u32 {
     }
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+pub(super) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
@@ -101,20 +104,42 @@ impl BlockLayout {
 
     /// Why blocks of this layout cannot be, if they cannot.
     pub(super) fn fault(&self) -> Option<String> {
+        self.fault_of_parts(self.interval)
+    }
+
+    fn fault_of_parts(&self, interval: usize) -> Option<String> {
         let header = self.sum.header();
-        if self.interval <= header {
+        if interval <= header {
             return Some(format!(
                 "blocks need more than the {header} bytes of their header"
             ));
         }
-        let room = self.interval - header;
+        let room = interval - header;
         let at = self.header_at;
         (at > 0 && !(header..=room).contains(&at)).then(|| {
             format!(
-                "a header of {header} bytes in parts of {} has room from {header} to {room}",
-                self.interval
+                "a header of {header} bytes in parts of {interval} has room from {header} to {room}"
             )
         })
+    }
+
+    /// Why a block of so many bytes cannot be laid out like this, if it cannot: it has
+    /// whole parts, or is a smaller one by itself.
+    pub(super) fn misfit(&self, bytes: u32) -> Option<String> {
+        let len = bytes as usize;
+        if self.pretends() {
+            None
+        } else if len < self.interval {
+            self.fault_of_parts(len)
+        } else if len.is_multiple_of(self.interval) {
+            None
+        } else {
+            Some(format!(
+                "its headers stand every {} bytes: set verify_interval or bs to what divides \
+                 all of its blocks",
+                self.interval
+            ))
+        }
     }
 
     /// The data of a block: the pattern, or what the seed gives.

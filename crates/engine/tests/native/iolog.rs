@@ -101,6 +101,78 @@ fn a_log_of_one_engine_is_replayed_by_the_other() {
     }
 }
 
+/// Logs with what verify makes of them: written twice, read in between, of several sizes.
+const VERIFIED: [(&str, &str); 7] = [
+    ("", "write 0 4096\nwrite 4096 4096\nwrite 8192 4096"),
+    ("", "write 8192 4096\nwrite 0 4096\nwrite 8192 4096"),
+    // fio 3.33 finds fault with reads between writes that do not come in order.
+    (
+        "",
+        "write 0 4096\nread 0 4096\nwrite 8192 4096\nread 4096 512",
+    ),
+    (
+        "",
+        "write 0 8192\nwrite 8192 16384\nwrite 4096 4096\nwrite 40960 512",
+    ),
+    ("bs=1k\n", "write 8192 4096\nwrite 0 1024"),
+    ("do_verify=0\n", "write 8192 4096\nwrite 0 4096"),
+    (
+        "verify_backlog=2\n",
+        "write 8192 4096\nwrite 0 4096\nwrite 4096 4096\nwrite 20480 4096\nwrite 16384 4096",
+    ),
+];
+
+#[test]
+fn a_log_is_verified_as_fio_does() {
+    let test = "a_log_is_verified_as_fio_does";
+    for (options, ios) in VERIFIED {
+        let [ours, theirs] = [folder(), folder()];
+        let lines: String = ios.lines().map(|io| format!("data {io}\n")).collect();
+        let log = format!("fio version 2 iolog\ndata add\ndata open\n{lines}data close\n");
+        for dir in [&ours, &theirs] {
+            fs::write(dir.path().join("log"), &log).unwrap();
+            // What each has written the other then reads.
+            let reads = log.replace("write", "read");
+            fs::write(dir.path().join("reads"), reads).unwrap();
+        }
+        let text = format!("[j]\nread_iolog=log\nverify=crc32c\n{options}{DID}");
+        if !fio(theirs.path(), &text) {
+            return fathom_testkit::skip(test, "fio is not installed");
+        }
+        run(ours.path(), &text);
+        assert_eq!(done(ours.path()), done(theirs.path()), "{log}");
+        let chunked = format!("{text}read_iolog_chunked=1\n");
+        run(ours.path(), &chunked);
+        assert_eq!(done(ours.path()), done(theirs.path()), "in parts: {log}");
+        if options.is_empty() && !ios.contains("read") && !ios.contains("512") {
+            let reads = text.replace("=log", "=reads");
+            assert!(fio(ours.path(), &reads));
+            run(theirs.path(), &reads);
+        }
+    }
+}
+
+/// A replay of an earlier one's log, in which a block is no longer what was written.
+#[test]
+fn what_a_log_wrote_is_checked_without_writing_it_anew() {
+    let dir = folder();
+    let log = "fio version 2 iolog\ndata add\ndata write 8192 4096\ndata read 0 512\n\
+        data sync 0 0\ndata write 0 4096\n";
+    fs::write(dir.path().join("log"), log).unwrap();
+    let text = format!("[j]\nread_iolog=log\nverify=md5\n{DID}");
+    let only = format!("{text}verify_only=1\n");
+    run(dir.path(), &text);
+    run(dir.path(), &only);
+    assert_eq!(done(dir.path()), [(0, 4096, 0), (0, 4096, 8192)]);
+    let path = dir.path().join("data");
+    let mut data = fs::read(&path).unwrap();
+    data[8192 + 100] ^= 1;
+    fs::write(&path, &data).unwrap();
+    let said = refusal(dir.path(), &only);
+    assert!(said.contains("offset 8192 failed"), "{said}");
+    assert_eq!(fs::read(&path).unwrap(), data);
+}
+
 /// A log is written behind what its file holds, and both parts are replayed.
 #[test]
 fn a_log_goes_on_where_it_ended() {
@@ -244,7 +316,13 @@ fn what_cannot_be_replayed_is_refused_and_touches_nothing() {
     refused(device, "", "is not there");
     refused(io, "allow_file_create=0", "forbids to make it");
     refused(io, "directory=d", "names its files itself");
-    refused(io, "verify=crc32c", "not verified");
+    let odd = "new add\nnew write 0 6144\n";
+    refused(odd, "verify=crc32c", "every 4096");
+    refused(io, "verify=crc32c\nverify_state_load=1", "in the order");
+    let trims = "new add\nnew trim 0 4096\nnew write 0 4096\n";
+    refused(trims, "verify=crc32c", "what is trimmed");
+    let small = "new add\nnew write 0 40\n";
+    refused(small, "verify=crc32c", "44 bytes of their header");
     refused(io, "ioengine=mmap", "engines that read and write");
     refused(io, "write_iolog=other", "has one already");
     refused(io, "replay_align=3000", "power of two");

@@ -17,7 +17,7 @@ pub(super) const IOLOGS: &[OptionRow] = &[
     ),
     differs(
         &["read_iolog"],
-        "regular files only; all files are open from the start to the end; a line that cannot be understood is a fault (fio passes over it)",
+        "regular files only; all files are open from the start to the end; a line that cannot be understood is a fault (fio passes over it); with verify no trims besides writes, and blocks smaller than verify_interval or a multiple of it; reads between writes in any order (fio 3.33 then finds faults that are none)",
         |job, v| {
             let names = split_names(v.text()?);
             if names.iter().any(|name| name == "-") {
@@ -147,8 +147,11 @@ pub(super) fn faults(job: &NativeJob) -> Vec<(&'static str, String)> {
             "the log that is replayed names its files itself",
         );
     }
-    if job.verify.sum.is_some() {
-        refuse("verify", "what is replayed from a log is not verified");
+    if job.verify.state_load {
+        refuse(
+            "verify_state_load",
+            "what is replayed from a log is not read back in the order of its writes",
+        );
     }
     if job.extent.zones != super::super::job::ZoneOptions::default() {
         refuse(

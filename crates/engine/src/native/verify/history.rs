@@ -5,6 +5,7 @@ use std::io;
 use super::{gcd, interval};
 use crate::native::files::{FilePlan, MemberFiles};
 use crate::native::job::{DirIndex, NativeJob};
+use crate::native::replay::ReplayPlan;
 
 /// A write of the pass.
 #[derive(Debug, Clone, Copy)]
@@ -39,9 +40,13 @@ impl WriteHistory {
     pub(in crate::native) fn new(job: &NativeJob, plan: &MemberFiles) -> io::Result<Self> {
         let no_memory = || io::Error::from_raw_os_error(libc::ENOMEM);
         let least = job.pattern.sizes[DirIndex::Write as usize].min().max(1);
-        // More for a last block that goes beyond the pass and for failed writes
-        // of the queue.
-        let most = plan.pass_bytes / u64::from(least) + u64::from(job.depth()) + 1;
+        let logged = plan.replay.as_ref().map(ReplayPlan::writes);
+        let most = match logged {
+            Some(logged) => logged.count,
+            // More for a last block that goes beyond the pass and for failed writes
+            // of the queue.
+            None => plan.pass_bytes / u64::from(least) + u64::from(job.depth()) + 1,
+        };
         let most = match job.verify.backlog {
             0 => most,
             backlog => most.min(backlog.saturating_add(1)),
@@ -52,18 +57,19 @@ impl WriteHistory {
             .try_reserve_exact(most as usize)
             .map_err(|_| no_memory())?;
         let align = job.pattern.align[DirIndex::Write as usize].unwrap_or(0);
-        let granule = plan
-            .files
-            .iter()
-            .fold(gcd(interval(job).into(), align.into()), |all, file| {
-                gcd(all, file.start)
-            })
+        let of_blocks = || {
+            let of_job = gcd(interval(job).into(), align.into());
+            let files = plan.files.iter();
+            files.fold(of_job, |all, file| gcd(all, file.start))
+        };
+        let granule = logged
+            .map_or_else(of_blocks, |logged| logged.granule)
             .max(1);
         let words = |file: &FilePlan| ((file.start + file.len) / granule / 64 + 1) as usize;
         Ok(Self {
             writes,
             count: 0,
-            seen: if job.pattern.may_repeat() {
+            seen: if plan.may_repeat(job) {
                 plan.files.iter().map(|file| vec![0; words(file)]).collect()
             } else {
                 Vec::new()

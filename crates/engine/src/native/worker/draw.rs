@@ -8,7 +8,7 @@ use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
 use crate::native::iolog_file::IssuedIo;
 use crate::native::job::{DirIndex, IoEngine};
-use crate::native::replay::ReplayNext;
+use crate::native::replay::{ReplayNext, ReplaySource};
 use crate::native::source::NextIo;
 
 /// What came of the next entry of a log.
@@ -99,19 +99,20 @@ impl Worker {
             return Replayed::Held;
         };
         match replay.next(now, &self.clock) {
+            // One at a time: somebody looks whether to stop.
+            ReplayNext::Io(next) if self.pretend_replayed(&next) => Replayed::Later(Some(now)),
             ReplayNext::Io(next) => {
                 self.held = Some(next);
                 Replayed::Held
             }
             ReplayNext::Sync(op, file) => {
-                self.sync_due = Some((op, file));
+                if !self.job.verify.only {
+                    self.sync_due = Some((op, file));
+                }
                 Replayed::Taken
             }
             ReplayNext::Later(due) => Replayed::Later(Some(due)),
-            ReplayNext::Over => {
-                self.draining = true;
-                Replayed::Later(None)
-            }
+            ReplayNext::Over => Replayed::Taken,
             ReplayNext::Changed(failure) => {
                 self.give_up(failure);
                 Replayed::Later(None)
@@ -121,7 +122,9 @@ impl Worker {
 
     /// Whether all that was asked for has been handed over.
     pub(super) fn is_through(&self) -> bool {
-        // A log is through when nothing is left of it.
+        if self.replay.as_ref().is_some_and(ReplaySource::is_over) {
+            return true;
+        }
         let by_bytes = !self.job.times.time_based && self.replay.is_none();
         let bytes_done = by_bytes && self.issued_bytes >= self.plan.total_bytes;
         let ios_done = self

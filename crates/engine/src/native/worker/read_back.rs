@@ -65,7 +65,7 @@ impl Verifier {
             backlog: (backlog > 0).then(|| (count(backlog), count(batch))),
             partial: false,
             checks_reads: !job.writes(),
-            numbered: !(job.verify.only || (job.pattern.may_repeat() && job.depth() > 1)),
+            numbered: !(job.verify.only || (plan.may_repeat(job) && job.depth() > 1)),
             writes: 0,
             passes: 0,
             bytes: 0,
@@ -202,11 +202,24 @@ impl Worker {
         self.stats.read_back_since.store(now, Relaxed);
     }
 
+    /// verify_only: takes up an I/O of a log without doing it; whether it did.
+    pub(super) fn pretend_replayed(&mut self, next: &NextIo) -> bool {
+        let Some(verify) = self.verify.as_mut().filter(|_| self.job.verify.only) else {
+            return false;
+        };
+        if next.dir == DirIndex::Write {
+            verify.note(next);
+        }
+        self.issued_bytes += u64::from(next.len);
+        self.issued_ios += 1;
+        true
+    }
+
     /// verify_only: takes up I/Os without doing them, some at a time; whether it did.
     pub(super) fn pretend(&mut self) -> bool {
         /// So many are drawn before somebody looks whether to stop.
         const AT_ONCE: usize = 4096;
-        if !self.job.verify.only {
+        if !self.job.verify.only || self.replay.is_some() {
             return false;
         }
         let Some(verify) = &mut self.verify else {
