@@ -320,6 +320,7 @@ fn scsi_commands_write_where_the_block_layer_reads() {
         ));
         assert_eq!(found.trim(), MIB.to_string(), "{mode}");
     }
+    by_its_generic_device(&mut guest, &disk);
     let odd = "ioengine=sg rw=read size=8m offset=100";
     let odd = job_on(&mut guest, odd, &disk, "");
     assert_ne!(odd.code, 0, "{odd:?}");
@@ -334,6 +335,34 @@ fn scsi_commands_write_where_the_block_layer_reads() {
     guest.must(&format!(
         "wipefs -qa /dev/{disk} && partx -d /dev/{disk}; udevadm settle"
     ));
+}
+
+/// /dev/sgN is its disk: in what it may be used for, and in what it holds.
+fn by_its_generic_device(guest: &mut Guest, disk: &str) {
+    guest.must("modprobe sg && udevadm settle");
+    let generic = guest.must(&format!("ls /sys/block/{disk}/device/scsi_generic"));
+    let generic = generic.trim();
+    let write = "ioengine=sg rw=randwrite size=8m verify=crc32c fsync=16 end_fsync=1";
+    let unnamed = job_on(guest, write, generic, "");
+    assert_eq!(unnamed.code, 4, "{unnamed:?}");
+    for word in ["--destroy BY-COMMAND", &format!("/dev/{disk}")] {
+        assert!(unnamed.stderr.contains(word), "{word}: {unnamed:?}");
+    }
+    let written = job_on(guest, write, generic, "--destroy BY-COMMAND");
+    assert_eq!(written.code, 0, "{written:?}");
+    for (engine, by) in [("psync", disk), ("sg", generic)] {
+        let read = format!("ioengine={engine} rw=read size=8m verify=crc32c");
+        let read = job_on(guest, &read, by, "");
+        assert_eq!(read.code, 0, "{engine}: {read:?}");
+    }
+    for (options, said) in [
+        ("ioengine=sg rw=trim size=1m", "takes no trims"),
+        ("ioengine=psync rw=read size=1m", "neither a file nor"),
+    ] {
+        let refused = job_on(guest, options, generic, "--destroy BY-COMMAND");
+        assert_ne!(refused.code, 0, "{refused:?}");
+        assert!(refused.stderr.contains(said), "{options}: {refused:?}");
+    }
 }
 
 /// Starts a reading job in the background; its document will be in /tmp/doc.

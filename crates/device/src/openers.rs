@@ -43,8 +43,11 @@ fn generic(device: u64) -> Option<u64> {
     /// Majors that are given as they are asked for begin here (include/linux/fs.h,
     /// CHRDEV_MAJOR_DYN_END); /dev/null and terminals lie below.
     const LEAST_DYNAMIC: u32 = 234;
+    /// /dev/sg0 and the like (include/uapi/linux/major.h, SCSI_GENERIC_MAJOR).
+    const SCSI_GENERIC: u32 = 21;
     let (major, minor) = numbers(device);
-    let disk = (major >= LEAST_DYNAMIC).then(|| Sys::live().by_generic(major, minor));
+    let may_be = major >= LEAST_DYNAMIC || major == SCSI_GENERIC;
+    let disk = may_be.then(|| Sys::live().by_generic(major, minor));
     let (major, minor) = disk??.number()?;
     Some(rustix::fs::makedev(major, minor))
 }

@@ -68,7 +68,7 @@ pub enum Refusal {
     },
     /// A character device: a controller, a generic SCSI node, memory.
     #[error(
-        "{path} is a character device; Fathom writes to block devices and files only\n  to do: name the block device (for /dev/nvme0: /dev/nvme0n1; for /dev/sg0: see lsscsi -g)"
+        "{path} is a character device; Fathom writes to block devices and files only\n  to do: name the block device (for /dev/nvme0: /dev/nvme0n1)"
     )]
     CharacterDevice {
         /// The path as it was given.

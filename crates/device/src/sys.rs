@@ -61,20 +61,28 @@ impl Sys {
         SysBlock::at(&self.path(format!("/sys/class/block/{name}")))
     }
 
-    /// The block device of a generic NVMe device's number: /dev/ng0n1 gives commands to
-    /// the namespace that /dev/nvme0n1 reads and writes. The two lie in one folder of
-    /// sysfs, the controller's or, of several paths, the subsystem's
-    /// (drivers/nvme/host/core.c, `nvme_alloc_ns`; multipath.c, `nvme_mpath_set_live`).
+    /// The block device of a generic device's number: /dev/ng0n1 gives commands to the
+    /// namespace that /dev/nvme0n1 reads and writes, /dev/sg0 to the SCSI disk /dev/sda.
+    /// The first two lie in one folder of sysfs, the controller's or, of several paths, the
+    /// subsystem's (drivers/nvme/host/core.c, `nvme_alloc_ns`; multipath.c,
+    /// `nvme_mpath_set_live`), the others each in one of the SCSI device.
     #[must_use]
     pub fn by_generic(&self, major: u32, minor: u32) -> Option<SysBlock> {
         let dir = self.path(format!("/sys/dev/char/{major}:{minor}"));
         let dir = fs::canonicalize(dir).ok()?;
         let class = fs::canonicalize(dir.join("subsystem")).ok()?;
-        if class.file_name()?.to_str()? != "nvme-generic" {
-            return None;
-        }
-        let numbers = dir.file_name()?.to_str()?.strip_prefix("ng")?;
-        let disk = SysBlock::at(&dir.with_file_name(format!("nvme{numbers}")))?;
+        let disk = match class.file_name()?.to_str()? {
+            "nvme-generic" => {
+                let numbers = dir.file_name()?.to_str()?.strip_prefix("ng")?;
+                dir.with_file_name(format!("nvme{numbers}"))
+            }
+            "scsi_generic" => {
+                let disks = dir.parent()?.with_file_name("block");
+                disks.join(names_in(&disks).first()?)
+            }
+            _ => return None,
+        };
+        let disk = SysBlock::at(&disk)?;
         disk.number().is_some().then_some(disk)
     }
 
@@ -90,7 +98,7 @@ impl Sys {
         }
     }
 
-    /// The block device behind a path such as /dev/sda, /dev/mapper/vg-lv or /dev/ng0n1;
+    /// The block device behind a path such as /dev/sda, /dev/mapper/vg-lv, /dev/ng0n1 or /dev/sg0;
     /// `None` when it is none.
     #[must_use]
     pub fn by_path(&self, path: &Path) -> Option<SysBlock> {

@@ -147,6 +147,27 @@ fn a_generic_device_is_its_block_device() {
     assert_eq!(tree.sys().by_generic(235, 4), None, "of another class");
 }
 
+/// Each in a folder of its own below the SCSI device.
+#[test]
+fn a_generic_scsi_device_is_its_disk() {
+    let tree = Tree::new();
+    let device = "/sys/devices/pci0/host0/target0:0:0/0:0:0:0";
+    let [disk, generic] = ["block/sdq", "scsi_generic/sg3"].map(|at| format!("{device}/{at}"));
+    tree.write(&format!("{disk}/dev"), "65:0\n");
+    tree.write(&format!("{generic}/dev"), "21:3\n");
+    tree.link("/sys/dev/char/21:3", &generic);
+    tree.write("/sys/class/scsi_generic/x", "");
+    tree.link(&format!("{generic}/subsystem"), "/sys/class/scsi_generic");
+    let found = tree.sys().by_generic(21, 3).unwrap();
+    assert_eq!(
+        (found.name.as_str(), found.number()),
+        ("sdq", Some((65, 0)))
+    );
+    // A tape has no disk.
+    std::fs::remove_dir_all(tree.at(&disk)).unwrap();
+    assert_eq!(tree.sys().by_generic(21, 3), None);
+}
+
 #[test]
 fn a_sata_disk_is_told_in_full_and_a_sas_disk_with_its_maker() {
     let tree = Tree::new();

@@ -153,6 +153,24 @@ fn present_generic(path: &Path) -> Result<u64, Failure> {
     Ok(namespace.bytes())
 }
 
+/// Bytes of the disk that a generic SCSI device is the way to; `None`: it is none.
+fn present_scsi(job: &NativeJob, path: &Path) -> Result<Option<u64>, Failure> {
+    let is_char = std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_char_device());
+    let disk = is_char.then(|| fathom_device::Sys::live().by_path(path));
+    let Some(disk) = disk.flatten() else {
+        return Ok(None);
+    };
+    if job.trims() {
+        let what = format!(
+            "takes no trims, which the block layer makes: name {}",
+            disk.dev_path().display()
+        );
+        let failure = Failure::new(FailureKind::BadOption, what);
+        return Err(failure.about(path.display().to_string()));
+    }
+    Ok(Some(disk.size_bytes()))
+}
+
 /// What stands at a path now: its size and whether it is a device; `None`: nothing.
 fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
     let meta = match std::fs::metadata(path) {
@@ -177,7 +195,7 @@ fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
     if !meta.is_file() {
         return Err(Failure::new(
             FailureKind::Open,
-            "is neither a file nor a block device (a generic NVMe device is for io_uring_cmd)",
+            "is neither a file nor a block device (generic devices are for io_uring_cmd and sg)",
         )
         .about(path.display().to_string()));
     }
@@ -188,6 +206,10 @@ fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
 fn present_or_made(job: &NativeJob, path: &Path) -> Result<Option<(u64, bool)>, Failure> {
     let there = match job.engine {
         IoEngine::IoUringCmd => Some((present_generic(path)?, true)),
+        IoEngine::Sg => match present_scsi(job, path)? {
+            Some(bytes) => Some((bytes, true)),
+            None => present(path)?,
+        },
         _ => present(path)?,
     };
     if there.is_none() {

@@ -3,8 +3,12 @@
 /// Names, and the reason.
 const REFUSED: &[(&[&str], &str)] = &[
     (
-        &["cgroup", "cgroup_weight", "cgroup_nodelete"],
-        "a group that is made for a job outlives a kill; start Fathom in one, as with systemd-run --scope -p IOWeight=100",
+        &["cgroup", "cgroup_nodelete"],
+        "with cgroup v2 a group holds whole processes, and jobs are threads of one; start Fathom in one, as with systemd-run --scope -p IOWeight=100",
+    ),
+    (
+        &["cgroup_weight"],
+        "fio 3.33 writes blkio.weight, which Linux has no longer since 5.0, and fails with cgroup v2; start Fathom in a group, as with systemd-run --scope -p IOWeight=100",
     ),
     (
         &["uid", "gid"],
@@ -14,7 +18,10 @@ const REFUSED: &[(&[&str], &str)] = &[
         &["exec_prerun", "exec_postrun"],
         "what a command of somebody else's does to devices cannot be judged beforehand; run it before or after Fathom",
     ),
-    (&["profile"], "a profile is code of fio; write its job file"),
+    (
+        &["profile"],
+        "fio takes it from its command line alone and passes over it in job files; write the jobs that it stands for (tiobench: write, randwrite, read and randread of four files, one after the other)",
+    ),
     (
         &["allow_mounted_write"],
         "whether a device in use may be written is Fathom's own question",

@@ -237,7 +237,7 @@ fn options_that_exclude_each_other_are_refused_as_fio_does() {
         ),
         (
             "cgroup=a",
-            "a.fio:2:1: job j: cgroup: the native engine does not have this option: a group",
+            "a.fio:2:1: job j: cgroup: the native engine does not have this option: with cgroup v2",
         ),
     ] {
         let refused = refused(text);

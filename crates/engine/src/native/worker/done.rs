@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_model::{Failure, FailureKind};
 
 use super::{InFlight, SearchStep, Worker, data_direction};
-use crate::native::backend::{Backend, CompletedIo, Io, Op, OpenFile, calls};
+use crate::native::backend::{Backend, CompletedIo, Io, Op, OpenFile, calls, scsi};
 use crate::native::job::{DirIndex, IoEngine};
 use crate::native::kernel;
 use crate::native::ring::Logged;
@@ -307,7 +307,10 @@ impl Worker {
             data: self.buffers.address(0),
             priority: 0,
         };
-        let result = calls::execute(target, &io);
+        let result = match self.job.engine {
+            IoEngine::Sg => scsi::sync(target.fd),
+            _ => calls::execute(target, &io),
+        };
         if result >= 0 {
             return Ok(());
         }
