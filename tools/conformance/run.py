@@ -3,7 +3,7 @@
 
   run.py --fathom PROGRAM              does what docs/CONFORMANCE.md says still hold?
   run.py --fathom PROGRAM --write      makes its tables anew; with --with-fio fio's column, too
-  run.py --fathom PROGRAM --only TEXT  only what has TEXT in its name; no table is written
+  run.py --fathom PROGRAM --only TEXT  only what has TEXT in its name; with --write, those rows of fio's suite
 """
 
 import argparse
@@ -129,15 +129,17 @@ def main():
     with tempfile.TemporaryDirectory(prefix="fathom-conformance.") as folder:
         runner = Runner(args, source, folder)
         for part, units in (("suite", suite.units()), ("examples", examples.units(source, args.fio))):
+            order = [row for unit in units for row in unit.rows.values()]
             if args.only:
                 units = [unit for unit in units if any(args.only in row for row in unit.rows.values())]
             native = runner.all(units, f"{HERE}/fio")
-            if args.write and not args.only:
+            if args.write and (not args.only or (units and part == "suite")):
                 # Job files are held against fio at once.
                 by_fio = table.expected(part, 1)
                 if args.with_fio and part == "suite":
-                    by_fio = {row: passed for row, (passed, _) in runner.all(units, args.fio).items()}
-                table.write(part, {row: native[row] for unit in units for row in unit.rows.values()}, by_fio)
+                    by_fio |= {row: passed for row, (passed, _) in runner.all(units, args.fio).items()}
+                rows = native if not args.only else table.kept() | native
+                table.write(part, {row: rows[row] for row in order if row in rows}, by_fio)
             said = compare(part, native)
             passed, failed = passed + said[0], failed + said[1]
     # As cargo says it: tools/test.sh adds these lines up.

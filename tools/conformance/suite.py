@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -66,8 +67,47 @@ def family(pid):
     return [one for child in children for one in family(child)] + [pid]
 
 
+class ZonedUnit(Unit):
+    """A test of t/zbd, a shell script that calls fio as ../../fio and a block device by name."""
+
+    IMAGE_MIB = 64
+
+    def run(self, source, program, folder):
+        row, = self.rows.values()
+        missing = [name for name in ("bash", "blkzone", "losetup") if not shutil.which(name)]
+        if os.geteuid() != 0 or missing:
+            return {row: (None, "needs root, bash, blkzone and losetup")}
+        os.makedirs(f"{folder}/t/zbd")
+        for name in ("test-zbd-support", "functions"):
+            os.symlink(f"{source}/t/zbd/{name}", f"{folder}/t/zbd/{name}")
+        os.symlink(program, f"{folder}/fio")
+        with open(f"{folder}/image", "wb") as image:
+            image.truncate(self.IMAGE_MIB << 20)
+        attached = subprocess.run(["losetup", "-f", "--show", f"{folder}/image"], stdout=subprocess.PIPE, text=True)
+        device = attached.stdout.strip()
+        if not device:
+            return {row: (None, "no loop device can be had")}
+        try:
+            return {row: self.on(device, folder)}
+        finally:
+            subprocess.run(["losetup", "-d", device])
+
+    def on(self, device, folder):
+        script = f"{folder}/t/zbd/test-zbd-support"
+        number, = self.rows
+        environment = dict(os.environ, FATHOM_DESTROY=f"{device}={self.IMAGE_MIB}MiB")
+        said = ended(["bash", script, "-t", number, device], folder, environment)
+        if re.search(self.says, said, re.MULTILINE):
+            return True, ""
+        with open(f"{script}.log.{number}", encoding="utf-8", errors="replace") as log:
+            lines = [line.strip() for line in log if line.strip() not in ("", "FAIL")]
+        return False, (lines or said.splitlines() or ["nothing was said"])[-1]
+
+
 # How long those take that take longer than a few seconds.
 SECONDS = {6: 60, 9: 62, 11: 11, 12: 13, 13: 11, 14: 13, 26: 7}
+# Those of t/zbd that an ordinary block device is enough for.
+ORDINARY = [*range(1, 9), 11, 12, 13, *range(15, 32), *range(33, 39), 42, 43, 44, 46, 47, 49, 56, 58]
 JOB_RESULT = r"^Test (?P<name>\d+) (?P<result>PASSED|FAILED):? *(?P<why>.*?),? \S+$"
 NUMBERED = r"^Test (?P<name>\d+) (?P<result>PASSED|FAILED)"
 
@@ -98,4 +138,8 @@ def units():
     jobs = {f"job{number}": f"steadystate_tests.py job{number}" for number in range(4)}
     says = r"^(?P<result>PASSED|FAILED) (?P<name>job\d) *(?P<why>.*)"
     found.append(Unit("steadystate_tests.py", ["{fio}"], jobs, says, 90))
+    for number in ORDINARY:
+        rows = {str(number): f"t/zbd/test-zbd-support {number}"}
+        seconds = 30 if number in (30, 31, 58) else 3
+        found.append(ZonedUnit("zbd/test-zbd-support", [], rows, r"^Running test \d+ \.\.\. PASS", seconds))
     return found

@@ -51,6 +51,15 @@ def expected(name, column=2):
     return rows
 
 
+def kept():
+    """What the page says of fio's suite, for those that are not run: (passed, what was said)."""
+    with open(PAGE, encoding="utf-8") as file:
+        inside = part(file.read(), "suite")[1]
+    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in inside.splitlines())
+    return {cells[0].strip("`"): (SIGNS[cells[2]], cells[3]) for cells in rows
+            if len(cells) == 4 and cells[2] in SIGNS}
+
+
 def why(rows, found, by_fio):
     """The reasons of rows that do not pass, from the file or else as a test said it."""
     given, said = reasons(), []
