@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::fd::RawFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
 
@@ -117,18 +117,15 @@ impl<C: RingCommands> Uring<C> {
     /// Enters the kernel until all that is pending was taken and, with `wait`
     /// as a limit, `min` completions are there.
     fn enter(&mut self, min: usize, wait: Option<Duration>) -> io::Result<()> {
+        if self.sq_poll {
+            return self.look_for(min, wait);
+        }
         loop {
             let result = match wait {
                 Some(limit) if min > 0 => self.enter_for(min, limit),
                 _ => self.enter_once(min),
             };
             match result {
-                // The kernel's thread takes from the queue when it likes, and
-                // what it has taken is not counted.
-                Ok(_) if self.sq_poll => {
-                    self.pending = 0;
-                    return Ok(());
-                }
                 Ok(taken) => {
                     self.pending = self.pending.saturating_sub(taken);
                     if self.pending == 0 {
@@ -150,14 +147,26 @@ impl<C: RingCommands> Uring<C> {
         }
     }
 
-    fn enter_once(&mut self, min: usize) -> io::Result<usize> {
-        if self.sq_poll {
-            return if min > 0 {
-                self.ring.submit_and_wait(min)
-            } else {
-                self.ring.submit()
-            };
+    /// With a thread of the kernel's that takes from the queue nobody enters: whoever
+    /// waits looks (engines/io_uring.c, fio_ioring_getevents), and wakes the thread if it
+    /// has gone to sleep.
+    fn look_for(&mut self, min: usize, wait: Option<Duration>) -> io::Result<()> {
+        let until = wait.map(|limit| Instant::now() + limit);
+        loop {
+            match self.ring.submit() {
+                Err(error) if !is_for_now(&error) => return Err(error),
+                _ => {}
+            }
+            let late = || until.is_some_and(|until| Instant::now() >= until);
+            if self.ring.completion().len() >= min || late() {
+                self.pending = 0;
+                return Ok(());
+            }
+            std::hint::spin_loop();
         }
+    }
+
+    fn enter_once(&mut self, min: usize) -> io::Result<usize> {
         let flags = if min > 0 || self.must_enter {
             ENTER_GETEVENTS
         } else {
@@ -229,6 +238,14 @@ impl RingCommands for FileCommands {
     fn result(&self, _: u32, answer: i32) -> i64 {
         answer.into()
     }
+}
+
+/// Whether an error of a call is gone when it is made once more.
+fn is_for_now(error: &io::Error) -> bool {
+    let gone = [libc::EINTR, libc::EAGAIN, libc::EBUSY];
+    error
+        .raw_os_error()
+        .is_some_and(|errno| gone.contains(&errno))
 }
 
 /// Whether the kernel offers io_uring to this process.

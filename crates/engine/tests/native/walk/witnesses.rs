@@ -103,6 +103,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "uncached": "0 1", "ioengine=pvsync2" => Calls("preadv2");
     "force_async": "0 1", "ioengine=io_uring rate_iops=100 size=256k" => Own(has_kernel_workers);
     "sqthread_poll": "0 1", "ioengine=io_uring" => Calls("io_uring_setup");
+    "sqthread_poll": "0 1", "ioengine=io_uring" => Own(waits_in_the_kernel);
     "sqthread_poll_cpu": "- 0", "ioengine=io_uring sqthread_poll=1" => Calls("io_uring_setup");
     // More than the kernel registers.
     "fixedbufs": "0 1", "ioengine=io_uring bs=512 size=16m iodepth=16385 number_ios=8" => End;
@@ -378,6 +379,13 @@ fn headers(case: &Case) -> Result<String, String> {
     let ends = &block[4092..];
     let pattern = ends.iter().all(|byte| *byte == ends[0]);
     Ok(text + &format!("{:?}", pattern.then_some(ends)))
+}
+
+/// Whether it enters the kernel for what is over.
+fn waits_in_the_kernel(case: &Case) -> Result<String, String> {
+    let enters = case.calls("io_uring_enter")?;
+    let waits = enters.iter().any(|call| call.contains("GETEVENTS"));
+    Ok(waits.to_string())
 }
 
 /// Whether the kernel has made threads for a job's I/O: they bear its thread's number.
