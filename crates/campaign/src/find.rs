@@ -41,6 +41,10 @@ pub struct FindConfig {
     /// The I/Os that the limit is about; absent: all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<Direction>,
+    /// How many machines run each probe together, a rate in equal parts, `iodepth` and
+    /// `numjobs` on each; absent: this one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<u32>,
     /// What the search is made for, each by itself; empty: for the job as it is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rows: Vec<FindRow>,
@@ -202,6 +206,11 @@ impl FindScript {
         }
     }
 
+    /// How many machines share a rate.
+    fn machines(&self) -> u32 {
+        self.config.hosts.unwrap_or(1).max(1)
+    }
+
     fn length(&self, probe: LoadProbe) -> Duration {
         match probe.is_long {
             true => self.config.probe,
@@ -237,7 +246,8 @@ impl FindScript {
             .chain([load.as_ref().map(named).or_else(most)]);
         let parts = parts.chain([jobs.as_ref().map(named)]).flatten();
         let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
-        let rated = |load: f64| (over.clone(), rate_value(&text, load));
+        let part = |load: f64| load / f64::from(self.machines());
+        let rated = |load: f64| (over.clone(), rate_value(&text, part(load)));
         let values: Vec<_> = match self.config.loads {
             FindLoads::Rates { .. } => probe.load.map(rated).into_iter().collect(),
             FindLoads::Whole(_) => jobs.into_iter().chain(load).collect(),
@@ -340,7 +350,9 @@ impl Script for FindScript {
             dir: self.config.of,
         };
         let rate = match self.config.loads {
-            FindLoads::Rates { .. } => rate_of(&step.text),
+            FindLoads::Rates { .. } => {
+                rate_of(&step.text).map(|each| each * f64::from(self.machines()))
+            }
             FindLoads::Whole(_) => None,
         };
         let watch = SideWatch::new(limited, rate, self.config.probe);
@@ -348,7 +360,7 @@ impl Script for FindScript {
     }
 }
 
-/// I/Os per second that a job file asks for.
+/// I/Os per second that a job file asks for, where it runs.
 fn rate_of(text: &str) -> Option<f64> {
     let mut lines = text.lines();
     let value = lines.find_map(|line| line.strip_prefix("rate_iops="))?;

@@ -173,6 +173,11 @@ impl Control {
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_add(1));
     }
 
+    /// Forgets that the run was asked to end: it has, and another one follows.
+    pub fn begin_anew(&self) {
+        self.stop.store(0, Ordering::SeqCst);
+    }
+
     /// For one step of the run: it can be ended alone.
     #[must_use]
     pub fn of_step(&self) -> Self {

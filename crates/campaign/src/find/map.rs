@@ -18,6 +18,10 @@ pub struct MapConfig {
     pub steps: u32,
     /// Percentile of the latencies of reads.
     pub percent: f64,
+    /// How many machines run each place together, with rates in equal parts; absent: this
+    /// one alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<u32>,
     /// How long a look without a rate takes.
     pub look: Duration,
     /// How long a place takes.
@@ -106,7 +110,9 @@ impl MapScript {
                 read_iops,
                 write_iops,
             } => {
-                let (reads, writes) = (read_iops.max(1.0), write_iops.max(1.0));
+                let machines = f64::from(self.config.hosts.unwrap_or(1).max(1));
+                let part = |iops: f64| (iops / machines).max(1.0);
+                let (reads, writes) = (part(read_iops), part(write_iops));
                 if write == 0 {
                     set("rw", kind("read"));
                     set("rate_iops", format!("{reads:.0}"));

@@ -10,6 +10,7 @@ use fathom_report::compare::{CompareCondition, percent};
 use serde::{Deserialize, Serialize};
 
 use super::Global;
+use super::hosts::{HostArgs, SharedHosts};
 use super::job::{Setting, duration, run as job};
 use super::planned::Plan;
 use super::run_args::RunArgs;
@@ -38,6 +39,7 @@ Examples:
   fathom ab mix.fio --b nr_requests=32 --figure p99      against what it is now
   fathom ab mix.fio --vary scheduler=none,bfq,kyber
   fathom ab mix.fio --a mix.bs=4k --b mix.bs=8k --figure bw --engine sim
+  fathom ab mix.fio --b mix.iodepth=8 --hosts bench1,bench2   of both together
   fathom ab mix.fio --b-do 'tuned-adm profile throughput-performance' --undo 'tuned-adm off'
   fathom ab mix.fio --pairs 40 --margin 1%               how noisy is it? the same twice
   fathom ab mix.fio --b scheduler=bfq --fail-if slower   exit code 7 where it holds")]
@@ -62,6 +64,8 @@ pub struct Args {
     fail_if: Vec<CompareCondition>,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    hosts: HostArgs,
 }
 
 /// How clear it is to be, and how long that may take.
@@ -131,14 +135,16 @@ pub struct AbPlan {
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let options = args.run.options()?;
     let sides = Sides::of(&args.sides)?;
+    let hosts = SharedHosts::of(&args.hosts, &options)?;
+    let elsewhere = || hosts.as_ref().map(|hosts| hosts.variables.clone());
     let base = args.question.settings();
-    let mut job = job::JobPlan::of_file(&args.file, &base, options.clone(), None)?;
+    let mut job = job::JobPlan::of_file(&args.file, &base, options.clone(), elsewhere())?;
     let mut files = Vec::new();
     for side in &sides.all {
         let own = side.changes.iter().filter_map(AbChange::of_job);
         let set: Vec<Setting> = base.iter().cloned().chain(own).collect();
         let mut file = match set.len() > base.len() {
-            true => job::JobPlan::of_file(&args.file, &set, options.clone(), None)?.files,
+            true => job::JobPlan::of_file(&args.file, &set, options.clone(), elsewhere())?.files,
             false => job.files.clone(),
         };
         for file in &mut file {
@@ -147,7 +153,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         files.append(&mut file);
     }
     job.files = files;
-    job = job.placed()?;
+    job = job.on(hosts)?.placed()?;
     let (sides, setup) = sides.judged(&job, args.run.dry_run)?;
     let config = AbConfig {
         sides,

@@ -49,24 +49,33 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
     // Over ssh it lies in the folder that is removed whatever happens.
     let scratch = Scratch::new()?;
     let folder = scratch.path().join("run");
-    std::fs::create_dir(&folder)?;
-    let done = command(&line, &folder);
-    match &done {
-        Ok(exit) => line.end(match exit {
-            Exit::Success => RunStatus::Complete,
-            Exit::Interrupted => RunStatus::Interrupted,
-            _ => RunStatus::Failed,
-        }),
-        Err(error) => send(&Wire::Refused {
-            exit: exit_for(error).code(),
-            message: format!("{error:#}"),
-        }),
+    let mut last = None;
+    loop {
+        std::fs::create_dir(&folder)?;
+        let Some(done) = command(&line, &folder).transpose() else {
+            return Ok(last.unwrap_or(Exit::Interrupted));
+        };
+        match &done {
+            Ok(exit) => line.end(match exit {
+                Exit::Success => RunStatus::Complete,
+                Exit::Interrupted => RunStatus::Interrupted,
+                _ => RunStatus::Failed,
+            }),
+            Err(error) => send(&Wire::Refused {
+                exit: exit_for(error).code(),
+                message: format!("{error:#}"),
+            }),
+        }
+        match done {
+            Ok(exit) => last = Some(exit),
+            Err(error) => return Ok(exit_for(&error)),
+        }
+        std::fs::remove_dir_all(&folder)?;
     }
-    done.or_else(|error| Ok(exit_for(&error)))
 }
 
-/// Takes the files, then the command line, and runs it.
-fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Exit> {
+/// Takes the files, then the command line, and runs it; `None`: nothing more is to run.
+fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Option<Exit>> {
     let usage = |message: String| ExitError::new(Exit::Usage, message);
     let (host, args, plan) = loop {
         match line.job() {
@@ -83,14 +92,17 @@ fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Exit> {
                 give(variables);
                 break (host, args, plan);
             }
-            _ => return Ok(Exit::Interrupted),
+            _ => return Ok(None),
         }
     };
     let runs = folder.join(RUNS);
     if !plan.is_null() {
         let plan: Plan = serde_json::from_value(plan).map_err(|e| usage(e.to_string()))?;
         let global = Global::of_agent(runs);
-        return plan.on_host(&host, folder)?.run(&global, None, false);
+        return plan
+            .on_host(&host, folder)?
+            .run(&global, None, false)
+            .map(Some);
     }
     let runs = runs.display().to_string();
     let mut words = ["fathom", "--quiet", "--runs"].map(str::to_owned).to_vec();
@@ -100,5 +112,5 @@ fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Exit> {
         Word::File(path) => folder.join(path).display().to_string(),
     }));
     let cli = Cli::try_parse_from(words).map_err(|error| usage(error.to_string()))?;
-    dispatch(&cli)
+    dispatch(&cli).map(Some)
 }

@@ -23,8 +23,10 @@ use super::{ExitError, Global};
 use crate::live::{LiveLines, LiveOptions};
 use crate::{out, signals};
 
+mod shared;
 mod variables;
 
+pub use shared::SharedHosts;
 pub use variables::{HostVariable, HostVariables};
 
 /// Open files of a run on several machines: those of each, and all others, those

@@ -18,10 +18,8 @@ provision: require: it makes drives ready, and its figures are no results
 provision: hosts: drives have other names on each machine; provision them there, or by a plan file with hosts
 snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
 purge: require: a purge measures nothing
-ab: hosts: what one machine is faster with is no answer for another; compare on each
 tune: hosts: drives have other names on each machine; tune them there
 tune: sim: a simulated device has no settings
-find: hosts: what one machine finds is no answer for another; search on each, or measure what was found with job run --hosts
 purge: hosts: drives have other names on each machine; purge them there
 purge: max-time max-written: a purge that is cut short leaves a device of unknown content; --list says what each method takes
 purge: engine sim: a purge gives a device its own commands, and no engine takes part

@@ -7,6 +7,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 
+use super::hosts::{HostArgs, usage};
 use super::{Global, ab, find, job, prio, quick, soak, study, tune};
 
 /// The plan of a run, of every kind.
@@ -57,6 +58,32 @@ impl Plan {
             Self::Ab(plan) => &mut plan.job.options,
             Self::Tune(plan) => &mut plan.job.options,
             Self::Study(plan) => &mut plan.options,
+        }
+    }
+
+    /// The plan of the jobs that it runs, where others decide what comes next of them.
+    fn job(&self) -> Option<&job::run::JobPlan> {
+        match self {
+            Self::Job(plan) => Some(plan),
+            Self::Soak(plan) => Some(&plan.job),
+            Self::Find(plan) => Some(&plan.job),
+            Self::Ab(plan) => Some(&plan.job),
+            Self::Tune(plan) => Some(&plan.job),
+            Self::Prio(_) | Self::Quick(_) | Self::Study(_) => None,
+        }
+    }
+
+    /// Refuses to go on with it on other machines than those of its record.
+    ///
+    /// # Errors
+    /// Which those are.
+    pub fn must_be_on(&self, hosts: &HostArgs) -> anyhow::Result<()> {
+        match self.job().and_then(|job| job.hosts.as_ref()) {
+            Some(own) => own.must_be(hosts),
+            None if hosts.is_given() => Err(usage(
+                "the record is of this machine alone\n  to do: leave out --hosts",
+            )),
+            None => Ok(()),
         }
     }
 

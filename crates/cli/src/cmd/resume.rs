@@ -77,6 +77,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         purge::COMMAND => purge::resume(&within, &flags, dir, &header),
         _ => match kept.and_then(|kept| serde_json::from_value::<Plan>(kept).ok()) {
             Some(mut plan) => {
+                plan.must_be_on(flags.hosts())?;
                 flags.apply(plan.options());
                 plan.run(&within, Some(dir), flags.dry_run)
             }
@@ -118,7 +119,7 @@ fn cannot(dir: &Path, header: &Header) -> anyhow::Error {
     let command = &header.command;
     let why = match command.as_str() {
         _ if run::machines_of(header).is_some() => {
-            "it ran on several machines, and only campaigns go on there"
+            "it ran on several machines, and only campaigns, find and ab go on there"
         }
         command if command.starts_with("quick") => {
             "a quick series on another machine starts over each time"

@@ -113,6 +113,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         work_dir: None,
         options: args.run.options()?,
         servers: None,
+        hosts: None,
     };
     let load = args.load.clone();
     let plan = TunePlan { job, load, config };

@@ -12,6 +12,7 @@ use fathom_testkit::{FaultFs, Lab, ProgramUnderTest, SmallFs, await_that, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
+mod answers;
 mod commands;
 mod doors;
 mod failures;

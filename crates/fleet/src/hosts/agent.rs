@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -29,6 +29,8 @@ const LINE_BYTES_MAX: u64 = 16 << 20;
 const END_WAIT: Duration = Duration::from_secs(45);
 /// How often the wait for the word looks at the requests to end.
 const TICK: Duration = Duration::from_millis(20);
+/// How often it is looked whether the other side is silent.
+const SILENCE_LOOK: Duration = Duration::from_millis(250);
 
 /// The line to the driving side.
 pub struct DriverLine {
@@ -37,6 +39,8 @@ pub struct DriverLine {
     jobs: Mutex<Receiver<Say>>,
     goes: Mutex<Receiver<f64>>,
     record: Mutex<Recorded>,
+    /// Whether the other side has enough of what runs: another job may follow.
+    enough: Arc<AtomicBool>,
 }
 
 /// What is known of the run's record.
@@ -70,6 +74,8 @@ impl DriverLine {
         let heard_ms = Arc::new(AtomicU64::new(0));
         let answer = Arc::clone(&send);
         let (heard, stop) = (Arc::clone(&heard_ms), control.clone());
+        let enough = Arc::new(AtomicBool::new(false));
+        let has_enough = Arc::clone(&enough);
         threads::spawn("agent-input", move || {
             let mut input = BufReader::new(input);
             let mut line = Vec::new();
@@ -88,8 +94,15 @@ impl DriverLine {
                         tag,
                         at_ms: now_ms(),
                     }),
-                    Ok(say @ (Say::Job { .. } | Say::File { .. })) => drop(job_sender.send(say)),
+                    Ok(say @ (Say::Job { .. } | Say::File { .. })) => {
+                        forget(&has_enough, &stop);
+                        drop(job_sender.send(say));
+                    }
                     Ok(Say::Go { at_ms }) => drop(go_sender.send(at_ms)),
+                    Ok(Say::Enough) => {
+                        has_enough.store(true, Ordering::SeqCst);
+                        stop.stop();
+                    }
                     // Not understood is as good as gone.
                     Ok(Say::End) | Err(_) => break,
                 }
@@ -100,17 +113,19 @@ impl DriverLine {
         threads::spawn("agent-silence", move || {
             let mut stopped: Option<Instant> = None;
             loop {
-                thread::sleep(Duration::from_millis(250));
+                thread::sleep(SILENCE_LOOK);
                 let quiet = ms(born.elapsed()) - heard_ms.load(Ordering::Relaxed);
                 if stopped.is_none() && quiet > ms(SILENCE) {
                     stop.stop();
                 }
-                if stop.stop_requests() > 0 {
-                    let since = *stopped.get_or_insert_with(Instant::now);
-                    // A write to a connection that is dead waits for ever.
-                    if since.elapsed() > END_WAIT {
-                        kill();
-                    }
+                if stop.stop_requests() == 0 {
+                    stopped = None;
+                    continue;
+                }
+                let since = *stopped.get_or_insert_with(Instant::now);
+                // A write to a connection that is dead waits for ever.
+                if since.elapsed() > END_WAIT {
+                    kill();
                 }
             }
         })?;
@@ -120,6 +135,7 @@ impl DriverLine {
             jobs: Mutex::new(jobs),
             goes: Mutex::new(goes),
             record: Mutex::default(),
+            enough,
         })
     }
 
@@ -127,7 +143,11 @@ impl DriverLine {
     /// the other side went away first.
     #[must_use]
     pub fn job(&self) -> Option<Say> {
-        self.wait(&self.jobs)
+        let job = self.wait(&self.jobs, &|| self.enough.load(Ordering::SeqCst))?;
+        // A word that the job before did not wait for.
+        let goes = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
+        goes.try_iter().for_each(drop);
+        Some(job)
     }
 
     /// Ends the run: gives what is left of its record, and says how it has ended;
@@ -138,6 +158,8 @@ impl DriverLine {
             true => self.recorded().status.unwrap_or(status),
             false => RunStatus::Failed,
         };
+        // Before another job can come.
+        forget(&self.enough, &self.control);
         (self.send)(&Wire::Event {
             happened: Box::new(Event::Ended { status }),
         });
@@ -178,7 +200,7 @@ impl DriverLine {
     fn pass(&self, step: u32) -> bool {
         self.give_files();
         (self.send)(&Wire::Gate { step });
-        let Some(at_ms) = self.wait(&self.goes) else {
+        let Some(at_ms) = self.wait(&self.goes, &|| false) else {
             return false;
         };
         loop {
@@ -195,12 +217,14 @@ impl DriverLine {
         self.control.stop_requests() == 0
     }
 
-    fn wait<T>(&self, from: &Mutex<Receiver<T>>) -> Option<T> {
+    /// Waits for something, until the run is to end; `goes_on`: that is no reason.
+    fn wait<T>(&self, from: &Mutex<Receiver<T>>, goes_on: &dyn Fn() -> bool) -> Option<T> {
         let from = from.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match from.recv_timeout(TICK) {
                 Ok(what) => return Some(what),
-                Err(RecvTimeoutError::Timeout) if self.control.stop_requests() == 0 => {}
+                Err(RecvTimeoutError::Timeout)
+                    if self.control.stop_requests() == 0 || goes_on() => {}
                 Err(_) => return None,
             }
         }
@@ -213,7 +237,10 @@ impl StepBarrier for DriverLine {
             let header = Box::new(entries.header);
             (self.send)(&Wire::Header { header });
         }
-        self.recorded().dir = Some(dir.to_owned());
+        *self.recorded() = Recorded {
+            dir: Some(dir.to_owned()),
+            ..Recorded::default()
+        };
     }
 
     fn event(&self, event: &Event) {
@@ -227,6 +254,13 @@ impl StepBarrier for DriverLine {
 
     fn closed(&self, status: RunStatus) {
         self.recorded().status = Some(status);
+    }
+}
+
+/// That the other side had enough of what has run says nothing of what follows.
+fn forget(enough: &AtomicBool, control: &Control) {
+    if enough.swap(false, Ordering::SeqCst) {
+        control.begin_anew();
     }
 }
 
@@ -279,6 +313,34 @@ mod tests {
             matches!(began, Wire::Began { at_ms: began } if began >= at_ms),
             "{began:?}"
         );
+        assert!(waiting.join().unwrap());
+    }
+
+    #[test]
+    fn enough_of_one_job_is_not_enough_of_the_next() {
+        let (input, mut pipe) = std::io::pipe().unwrap();
+        let (line, control, told) = line(input);
+        let job = Say::Job {
+            host: "m1".into(),
+            args: Vec::new(),
+            variables: std::collections::BTreeMap::new(),
+            plan: serde_json::Value::Null,
+        };
+        say(&mut pipe, &job);
+        assert_eq!(line.job(), Some(job.clone()));
+        say(&mut pipe, &Say::Enough);
+        assert!(!line.pass(1), "it ends while it waits");
+        assert_eq!(told.recv(), Ok(Wire::Gate { step: 1 }));
+        line.end(RunStatus::Interrupted);
+        assert_eq!(control.stop_requests(), 0);
+        // Said too late: the job has ended.
+        say(&mut pipe, &Say::Enough);
+        say(&mut pipe, &Say::Go { at_ms: 0.0 });
+        say(&mut pipe, &job);
+        assert_eq!(line.job(), Some(job));
+        assert_eq!(control.stop_requests(), 0);
+        let waiting = thread::spawn(move || line.pass(1));
+        say(&mut pipe, &Say::Go { at_ms: now_ms() });
         assert!(waiting.join().unwrap());
     }
 

@@ -37,6 +37,8 @@ pub struct DrivenHost {
     pub label: String,
     pub host: Host,
     pub far: Option<Box<dyn Connection>>,
+    /// Why it could not be reached, until that is told.
+    pub unreached: Option<String>,
     pub phase: HostPhase,
     /// Whether it has a part in the step in progress that has not ended.
     pub in_step: bool,
@@ -75,6 +77,7 @@ impl DrivenHost {
             },
             label: name.to_owned(),
             far: None,
+            unreached: None,
             phase: HostPhase::Preparing,
             in_step: false,
             step: None,
@@ -91,6 +94,18 @@ impl DrivenHost {
             stray: None,
             identity: None,
         }
+    }
+
+    /// Of what it was told before nothing counts; who it is, and the number of the last
+    /// question, stay.
+    pub fn begin_anew(&mut self, interval: Duration) {
+        (self.phase, self.in_step, self.status) = (HostPhase::Preparing, false, None);
+        (self.step, self.kept, self.asked, self.asked_at) = (None, None, None, None);
+        (self.host.start_ms, self.host.end_ms) = (None, None);
+        self.left_out.clear();
+        self.clock = ClockEstimate::default();
+        self.allowance = Allowance::new(interval);
+        (self.heard, self.began) = (Instant::now(), Instant::now());
     }
 
     /// What it waits for.

@@ -2,18 +2,19 @@
 //! begin every step at one moment, and what they tell becomes one record.
 //!
 //! - [`run`](fn@run), [`steps`]: the side that drives; [`agent`]: the side that is driven
+//! - [`engine`]: one job file after the other on all of them, as an engine
 //! - [`machine`]: what the ways to the machines, over ssh or into a pod, have in common
 //! - [`wire`]: what the one says to the other; [`clock`]: how their clocks stand
 //! - `merge`: one record of what all tell; [`kept`]: the record of each
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_device::threads;
-use fathom_engine::{Control, open_files};
+use fathom_engine::Control;
 use fathom_model::{Event, Exit, Failure, FailureKind, Outcome, RunStatus};
 use fathom_record::{RecordError, Writer};
 
@@ -22,21 +23,26 @@ use crate::local::{FleetError, Session as Record};
 pub mod agent;
 pub(crate) mod allowance;
 pub mod clock;
+mod connected;
 mod driven_host;
+pub mod engine;
 pub mod file_parts;
 pub mod kept;
 pub mod machine;
 mod merge;
+mod sink;
 mod step;
 pub mod wire;
 
 use allowance::Allowed;
+pub use connected::ConnectedHosts;
 use driven_host::{DrivenHost, HostGate, HostPhase};
 use file_parts::{plain, write_part};
 use kept::HostRecord;
+use machine::HostLine;
 pub use machine::Machine;
-use machine::{Connection, HostLine, HostLines};
 use merge::{HostNotes, StepMerge, named};
+pub use sink::HostsSink;
 use wire::{ASK_EVERY, READY_WAIT, SILENCE, Say, Wire, Word, now_ms};
 
 /// How often deadlines and requests to end are looked at; lines wake the loop.
@@ -105,9 +111,9 @@ pub fn run(
 }
 
 /// The run that steps are a part of.
-pub struct Course<'c, 'o> {
+pub struct Course<'c> {
     /// Its record.
-    pub record: &'c mut Record<'o>,
+    pub record: &'c mut (dyn HostsSink + 'c),
     /// Where raw outputs are kept, in a folder of each machine; `None` where
     /// there is no such folder.
     pub raw_dir: Option<PathBuf>,
@@ -128,36 +134,21 @@ pub fn steps(
     control: &Control,
     watch: &mut dyn FnMut(&Event),
 ) -> RunStatus {
-    // Each takes a few, and so do the outputs that come from it.
-    open_files::raise();
-    let mut drive = HostsRun {
-        job,
-        course,
-        control,
-        watch,
-        parts: Vec::new(),
-        has_begun: false,
-        step_began_ms: 0.0,
-        merge: None,
-        notes: HostNotes::default(),
-        failed: false,
-        too_few: false,
-        stopped: None,
-        leaving: Vec::new(),
-    };
-    let lines = drive.send_out(machines);
-    drive.watch(&lines);
-    // Who still says something is heard no more, and must not wait to be.
-    drop(lines);
-    drive.conclude()
+    let mut hosts = ConnectedHosts::connect(machines);
+    let status = hosts.drive(job, course, control, watch);
+    hosts.finish();
+    status
 }
 
-struct HostsRun<'r, 'o> {
+struct HostsRun<'r, 'c> {
     job: &'r HostsJob,
-    course: Course<'r, 'o>,
+    course: Course<'c>,
     control: &'r Control,
     watch: &'r mut dyn FnMut(&Event),
     parts: Vec<DrivenHost>,
+    /// Whether the machines stay for another run, and whether they have run before.
+    stay: bool,
+    has_run: bool,
     /// Whether all were ready, and told to begin.
     has_begun: bool,
     /// When the step in progress began, by this machine's clock, ms since 1970.
@@ -173,31 +164,28 @@ struct HostsRun<'r, 'o> {
 }
 
 impl HostsRun<'_, '_> {
-    /// Starts the agent on every machine that can be reached.
-    fn send_out(&mut self, machines: Vec<Machine>) -> Receiver<HostLine> {
-        let (to, lines) = mpsc::sync_channel(256);
-        let interval = self.job.interval;
-        let part = |machine| DrivenHost::new(machine, interval);
-        self.parts = machines.iter().map(part).collect();
-        if self.job.own_records {
-            let dir = self.course.record.writer().dir();
-            for part in &mut self.parts {
+    /// Tells every machine that was reached what is to run.
+    fn send_out(&mut self) {
+        for place in 0..self.parts.len() {
+            let part = &mut self.parts[place];
+            part.begin_anew(self.job.interval);
+            if self.job.own_records {
+                let dir = self.course.record.dir();
                 part.kept = Some(HostRecord::new(dir, &part.label));
             }
-        }
-        for (place, machine) in machines.into_iter().enumerate() {
-            let to = to.clone();
-            match (machine.begin)(HostLines { place, to }) {
-                Ok(far) => self.call(place, far),
-                Err(error) => self.lose(place, FailureKind::Unreachable, error),
+            match part.unreached.take() {
+                Some(why) => self.lose(place, FailureKind::Unreachable, why),
+                None => self.call(place),
             }
         }
-        lines
     }
 
     /// Sends a machine its files and the command.
-    fn call(&mut self, place: usize, far: Box<dyn Connection>) {
+    fn call(&mut self, place: usize) {
         let part = &mut self.parts[place];
+        let Some(far) = part.far.take() else {
+            return self.lose(place, FailureKind::Lost, "it was lost before".to_owned());
+        };
         for (path, text) in &self.job.files {
             far.say(&Say::File {
                 path: path.clone(),
@@ -238,10 +226,9 @@ impl HostsRun<'_, '_> {
     }
 
     fn event(&mut self, event: Event) {
-        use fathom_engine::Sink as _;
         (self.watch)(&event);
         // That the record is full is asked for once a turn.
-        let _ = self.course.record.event(event);
+        self.course.record.event(event);
     }
 
     fn line(&mut self, place: usize, line: &str) {
@@ -339,7 +326,7 @@ impl HostsRun<'_, '_> {
             return self.lose(place, FailureKind::Other, what);
         };
         self.parts[place].phase = HostPhase::AtGate(gate);
-        if self.has_begun {
+        if self.has_begun || self.has_run {
             return;
         }
         let ready = self.parts.iter().filter(|part| part.is_at_gate());
@@ -467,12 +454,14 @@ impl HostsRun<'_, '_> {
         let asked = self.control.stop_requests();
         // What keeps others from taking part is told too, before the first step.
         let all_told = self.has_begun || self.there().all(DrivenHost::is_at_gate);
-        let given_up = (self.too_few && all_told) || !self.course.record.is_recorded();
+        let given_up = (self.too_few && all_told) || !self.course.record.wants_more();
         if self.stopped.is_none() && (asked > 0 || given_up) {
             self.stopped = Some(Instant::now());
             for part in &mut self.parts {
-                if let Some(far) = &mut part.far {
-                    far.end_input();
+                match &mut part.far {
+                    Some(far) if self.stay => far.say(&Say::Enough),
+                    Some(far) => far.end_input(),
+                    None => {}
                 }
             }
         }
@@ -536,7 +525,7 @@ impl HostsRun<'_, '_> {
     /// Keeps a file of a machine's record, in a folder of its name.
     fn keep(&mut self, place: usize, path: &str, text: &str, more: bool) {
         let part = &mut self.parts[place];
-        let dir = self.course.record.writer().dir();
+        let dir = self.course.record.dir();
         if let Err(error) = part.allowance.file(dir, text.len()) {
             return self.lose(place, FailureKind::Record, error.to_string());
         }
@@ -563,7 +552,7 @@ impl HostsRun<'_, '_> {
         }
     }
 
-    fn conclude(mut self) -> RunStatus {
+    fn conclude(mut self) -> (RunStatus, Vec<DrivenHost>) {
         for event in self.notes.told(&self.labels()) {
             self.event(event);
         }
@@ -580,27 +569,20 @@ impl HostsRun<'_, '_> {
             );
             self.event(Event::Note { text });
         }
-        // Each takes its time to remove what was sent; all of them at once.
-        let fars = self.parts.iter_mut().filter_map(|part| part.far.take());
-        thread::scope(|scope| {
-            for mut far in fars {
-                // Where there is no thread to be had it is waited for when dropped.
-                let _ = threads::spawn_scoped(scope, "finish", move || far.finish());
-            }
-        });
         for lost in self.leaving.drain(..) {
             // A panic there was about a machine that is lost anyway.
             let _ = lost.join();
         }
         let interrupted = self.control.stop_requests() > 0;
         let cut = |part: &DrivenHost| part.status == Some(RunStatus::Interrupted);
-        match () {
+        let status = match () {
             () if interrupted => RunStatus::Interrupted,
             () if self.failed || self.too_few => RunStatus::Failed,
             // By a limit of its own.
             () if self.parts.iter().any(cut) => RunStatus::Interrupted,
             () => RunStatus::Complete,
-        }
+        };
+        (status, self.parts)
     }
 }
 

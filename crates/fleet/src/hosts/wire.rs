@@ -61,6 +61,8 @@ pub enum Say {
         /// When, by the clock of who is told, ms since 1970 UTC.
         at_ms: f64,
     },
+    /// What runs is to end, and the machine waits for another [`Say::Job`].
+    Enough,
     /// Nothing more is said: the run ends. So does the end of the input, which
     /// not every way to a machine can pass on while answers still come.
     End,

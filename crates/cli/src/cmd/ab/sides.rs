@@ -165,6 +165,10 @@ impl Sides {
             let what = "a simulated device has no settings and no machine\n  to do: compare options of its jobs, as in --b mix.bs=8k";
             return Err(ExitError::new(Exit::Usage, what).into());
         }
+        if job.hosts.is_some() && (commands || !used.is_empty()) {
+            let what = "with --hosts: settings and commands are changed, and put back, on this machine only\n  to do: compare options of its jobs, as in --b mix.bs=8k";
+            return Err(ExitError::new(Exit::Usage, what).into());
+        }
         let mut device = None;
         if used.iter().any(|name| is_of_device(name)) {
             device = Some(device_of(job)?);

@@ -43,11 +43,11 @@ pub struct MapDocument {
 }
 
 impl MapPlan {
-    /// Where one is asked for.
+    /// Where one is asked for; `hosts`: how many machines run it together.
     ///
     /// # Errors
     /// That the graph may not be written.
-    pub fn of(args: &Args) -> anyhow::Result<Option<Self>> {
+    pub fn of(args: &Args, hosts: Option<u32>) -> anyhow::Result<Option<Self>> {
         let Some(steps) = args.goal.map else {
             return Ok(None);
         };
@@ -57,6 +57,7 @@ impl MapPlan {
             config: MapConfig {
                 steps,
                 percent: PERCENT,
+                hosts,
                 look: args.look,
                 probe: args.probe,
             },

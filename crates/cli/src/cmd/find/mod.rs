@@ -10,6 +10,7 @@ use fathom_campaign::flow::JobStep;
 use fathom_model::{Direction, Exit};
 use serde::{Deserialize, Serialize};
 
+use super::hosts::{HostArgs, SharedHosts};
 use super::job::{Setting, duration, run as job};
 use super::planned::Plan;
 use super::run_args::RunArgs;
@@ -47,6 +48,7 @@ Examples:
   fathom find mix.fio --max-cpu 50                the most IOPS that half of the CPUs can do
   fathom find disk.fio --emit iocost --destroy nvme-ACME_1234   for the kernel's I/O controller
   fathom find mix.fio --map --svg map.svg         the p99 of reads beside writes
+  fathom find mix.fio --p99 1ms --hosts bench1,bench2   of both together
   fathom find mix.fio --knee --engine sim --json")]
 pub struct Args {
     /// The job file
@@ -78,6 +80,8 @@ pub struct Args {
     svg: Option<PathBuf>,
     #[command(flatten)]
     run: RunArgs,
+    #[command(flatten)]
+    hosts: HostArgs,
 }
 
 /// What is gone over.
@@ -147,27 +151,22 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         (true, true) => "numjobs",
         (true, false) => "iodepth",
     };
-    let mut settings = vec![
-        ("time_based", "1"),
-        ("runtime", "1s"),
-        ("group_reporting", "1"),
-    ];
-    settings.push((over, "1"));
-    settings.extend((has_depth && has_jobs).then_some(("numjobs", "1")));
-    settings.extend((!is_closed).then_some(("rate_process", "poisson")));
     let each: Vec<_> = args.over.iter().filter_map(|over| over.each()).collect();
-    settings.extend(each.iter().map(|(key, values)| (*key, values[0])));
-    // Whether it may be written to is judged by the job: it has to write.
-    let emit_as = [("rw", "randrw"), ("bs", "4k")];
-    settings.extend(args.goal.emit.iter().flat_map(|_| emit_as));
-    settings.extend(args.goal.map.map(|_| ("rwmixread", "50")));
-    let settings: Vec<Setting> = settings.into_iter().map(set).collect();
+    let settings = settings(args, (over, is_closed), &each);
     let mut options = args.run.options()?;
     if !is_closed {
         // fio counts latencies under a rate from the issue.
         EngineOrSim::Native.name().clone_into(&mut options.engine);
     }
-    let job = job::JobPlan::of_file(&args.file, &settings, options, None)?;
+    let hosts = SharedHosts::of(&args.hosts, &options)?;
+    if hosts.is_some() && args.goal.emit.is_some() {
+        return Err(usage(
+            "--emit is for one machine: other programs want to know what its device can do",
+        ));
+    }
+    let machines = hosts.as_ref().map(SharedHosts::count);
+    let elsewhere = hosts.as_ref().map(|hosts| hosts.variables.clone());
+    let job = job::JobPlan::of_file(&args.file, &settings, options, elsewhere)?.on(hosts)?;
     let text = job.files.first().map_or("", |file| file.text.as_str());
     check_job(text, args, is_closed)?;
     let config = FindConfig {
@@ -176,18 +175,20 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             true if has_depth && has_jobs => FindLoads::Whole(both(args.to)),
             true => FindLoads::whole(doublings(args.to)),
             false => FindLoads::Rates {
-                least: least_rate(percent, args.probe),
+                // A rate of 0 would be none.
+                least: least_rate(percent, args.probe).max(f64::from(machines.unwrap_or(1))),
             },
         },
         over: over.to_owned(),
         percent,
         of: args.of.map(FindOf::dir),
+        hosts: machines,
         rows: (args.goal.emit).map_or_else(|| rows(&each, args.of), FindEmit::rows),
         look: args.look,
         probe: args.probe,
     };
     let emit = args.goal.emit;
-    let map = MapPlan::of(args)?;
+    let map = MapPlan::of(args, machines)?;
     FindPlan {
         job,
         config,
@@ -195,6 +196,31 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         map,
     }
     .run(global, None, args.run.dry_run)
+}
+
+/// What the job is set to, for its probes to have other values of.
+fn settings(
+    args: &Args,
+    (over, is_closed): (&str, bool),
+    each: &[(&str, &[&str])],
+) -> Vec<Setting> {
+    let has_both = [FindOver::Iodepth, FindOver::Numjobs]
+        .iter()
+        .all(|over| args.over.contains(over));
+    let mut settings = vec![
+        ("time_based", "1"),
+        ("runtime", "1s"),
+        ("group_reporting", "1"),
+        (over, "1"),
+    ];
+    settings.extend(has_both.then_some(("numjobs", "1")));
+    settings.extend((!is_closed).then_some(("rate_process", "poisson")));
+    settings.extend(each.iter().map(|(key, values)| (*key, values[0])));
+    // Whether it may be written to is judged by the job: it has to write.
+    let emit_as = [("rw", "randrw"), ("bs", "4k")];
+    settings.extend(args.goal.emit.iter().flat_map(|_| emit_as));
+    settings.extend(args.goal.map.map(|_| ("rwmixread", "50")));
+    settings.into_iter().map(set).collect()
 }
 
 fn set((key, value): (&str, &str)) -> Setting {

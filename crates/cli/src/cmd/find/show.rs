@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_analysis::find::{FindAnswer, FindEnd, FindGoal, ProbeResult};
+use fathom_analysis::find::{FindAnswer, FindEnd, FindGoal, FindLoads, ProbeResult};
 use fathom_campaign::find::{COMMAND, FindConfig, FindScript, RowFound};
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::{FigureVerdict, units};
@@ -175,6 +175,15 @@ fn of_jobs(load: String, jobs: Option<u32>) -> String {
     }
 }
 
+/// Whose load it is, where several machines make it.
+fn on_hosts(config: &FindConfig) -> String {
+    match (config.hosts, &config.loads) {
+        (None, _) => String::new(),
+        (Some(n), FindLoads::Rates { .. }) => format!(" of all {n} machines together"),
+        (Some(n), FindLoads::Whole(_)) => format!(" on each of {n} machines"),
+    }
+}
+
 /// The answer in words.
 fn said(config: &FindConfig, answer: &FindAnswer) -> String {
     let sure = answer
@@ -188,7 +197,7 @@ fn said(config: &FindConfig, answer: &FindAnswer) -> String {
         });
         return format!("the limit is not kept{least}");
     };
-    let load = of_jobs(format!("{over}={load:.0}"), answer.jobs);
+    let load = of_jobs(format!("{over}={load:.0}"), answer.jobs) + &on_hosts(config);
     let Some(limit) = limit(config) else {
         return match answer.ended_by {
             FindEnd::Range => format!(

@@ -15,11 +15,13 @@ use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
 use fathom_engine::jobfile::value::{self, BareTimeUnit};
+use fathom_engine::select::EngineHandle;
+use fathom_fleet::hosts::kept;
 use fathom_model::{Event, Exit};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
-use crate::cmd::hosts::HostVariables;
+use crate::cmd::hosts::{HostVariables, SharedHosts};
 use crate::cmd::job::Setting;
 use crate::cmd::run::failed;
 use crate::cmd::run::screen::{observed, observed_in_place};
@@ -124,6 +126,9 @@ pub struct JobPlan {
     pub options: RunOptions,
     /// The fio servers that run it.
     pub servers: Option<Servers>,
+    /// The machines that run each job file together, as somebody decides here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<SharedHosts>,
 }
 
 /// One job file of it.
@@ -229,6 +234,19 @@ impl JobPlan {
         Ok(plan.with(None, options, (Duration::from_secs(1), None), None))
     }
 
+    /// The same on these machines together, where there are any.
+    ///
+    /// # Errors
+    /// What is wrong with its job files.
+    pub fn on(mut self, hosts: Option<SharedHosts>) -> anyhow::Result<Self> {
+        if let Some(hosts) = hosts {
+            self.hosts = Some(hosts.clone());
+            let named = Plan::of(&self)?.variables();
+            self.hosts = Some(hosts.knowing(&named));
+        }
+        Ok(self)
+    }
+
     /// Runs its steps as `repeat` has them, as another command.
     ///
     /// # Errors
@@ -293,11 +311,14 @@ impl JobPlan {
 
     /// What is found of the engine and the targets.
     fn check(&self, plan: &Plan, work_dir: &Path) -> anyhow::Result<Checked> {
-        let (selected, note) =
-            engine::choose(self, plan).map_err(|none| failed(RunError::Engine(none)))?;
+        let (selected, note) = match &self.hosts {
+            Some(hosts) => (EngineHandle::Remote(Box::new(hosts.engine(self)?)), None),
+            None => engine::choose(self, plan).map_err(|none| failed(RunError::Engine(none)))?,
+        };
         let mut notes: Vec<String> = plan.notes.iter().cloned().chain(note).collect();
-        // A simulation touches nothing, and the jobs of servers nothing here.
-        let is_here = !selected.is_simulated() && self.servers.is_none();
+        // A simulation touches nothing, and the jobs of other machines nothing here.
+        let is_elsewhere = self.servers.is_some() || self.hosts.is_some();
+        let is_here = !selected.is_simulated() && !is_elsewhere;
         let destroy = &self.options.destroy;
         let (mut targets, mut layouts, mut written) = (Vec::new(), Vec::new(), Vec::new());
         let mut refusal = None;
@@ -345,6 +366,18 @@ impl JobPlan {
         (1..).zip(&plan.steps).map(step).collect()
     }
 
+    /// What the header of its record holds.
+    fn facts(&self) -> Map<String, Value> {
+        let mut facts = header_facts();
+        if let Some(hosts) = &self.hosts {
+            facts.insert(kept::FACTS.into(), json!(hosts.names));
+            if !hosts.variables.is_empty() {
+                facts.insert("variables".into(), json!(hosts.variables));
+            }
+        }
+        facts
+    }
+
     fn flow<'f>(
         &'f self,
         global: &Global,
@@ -359,13 +392,17 @@ impl JobPlan {
             name: &self.name,
             device: None,
             work_dir,
-            options: self.options.clone(),
+            options: RunOptions {
+                // Each machine looks at its own.
+                max_errors: self.options.max_errors.filter(|_| self.hosts.is_none()),
+                ..self.options.clone()
+            },
             engine_needs: Vec::new(),
             interval: self.interval,
             runs_dir: global.runs.clone(),
             record,
             ledgers: Ledgers::of_user(),
-            facts: header_facts(),
+            facts: self.facts(),
             kept: KeptPlan::Config(kept),
         }
     }

@@ -398,7 +398,7 @@ impl Plan {
             passed: kept.passed.clone(),
             sections: kept.sections.clone(),
             notes: kept.notes.clone(),
-            elsewhere: None,
+            elsewhere: kept.hosts.as_ref().map(|hosts| hosts.variables.clone()),
         };
         for file in &kept.files {
             if kept
@@ -409,8 +409,11 @@ impl Plan {
                 plan.steps.push(JobFileStep::remote(&file.name, &file.text));
                 continue;
             }
-            let checked = JobFile::parse(&file.text, Path::new(&file.file_name), &variable);
-            let job_file = plan.guarded(accept(checked, true)?);
+            let checked = plan.parse(&file.text, Path::new(&file.file_name));
+            let mut job_file = accept(checked, true)?;
+            if plan.elsewhere.is_none() {
+                job_file = plan.guarded(job_file);
+            }
             let jobs = plan.chosen(&job_file, Path::new(&file.file_name))?;
             plan.steps.push(JobFileStep {
                 name: file.name.clone(),
@@ -454,6 +457,7 @@ impl Plan {
             work_dir: None,
             options,
             servers,
+            hosts: None,
         }
     }
 
