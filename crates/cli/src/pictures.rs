@@ -18,7 +18,7 @@ use fathom_model::Exit;
 use fathom_report::chart::{Size, Theme, png::png};
 use fathom_report::graphs::Graph;
 
-use crate::cmd::{ExitError, may_write};
+use crate::cmd::{ExitError, write_named};
 
 /// What a graph is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
@@ -121,8 +121,7 @@ fn write(folder: &Path, graph: &Graph, look: &PictureStyle) -> anyhow::Result<()
             PictureFormat::Svg => svg.clone().into_bytes(),
             PictureFormat::Png => png(&svg, look.scale)?,
         };
-        may_write(&path)?;
-        fs::write(&path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
+        write_named(&path, bytes)?;
     }
     Ok(())
 }

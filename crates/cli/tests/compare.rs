@@ -234,15 +234,19 @@ fn a_history_says_where_it_changed() {
         (&json!(10), &json!("slower"))
     );
     assert_eq!(change["differences"][0]["what"], "kernel");
-    let svg = dir.path().join("night.svg");
+    let (svg, page) = (dir.path().join("night.svg"), dir.path().join("night.html"));
     let line = format!(
-        "history night --figure mean --svg {} --fail-if slower>5%",
-        svg.display()
+        "history night --figure mean --svg {} --html {} --fail-if slower>5%",
+        svg.display(),
+        page.display()
     );
     let output = fathom(dir.path(), &line);
     assert_eq!(code(&output), 7, "{}", stderr(&output));
     assert!(stdout(&output).contains("slower from here on"));
     assert!(fs::read_to_string(svg).unwrap().starts_with("<svg"));
+    // A file by itself has nothing to lead to.
+    let page = fs::read_to_string(page).unwrap();
+    assert!(page.contains("slower from") && !page.contains("href"));
     assert_eq!(
         code(&fathom(
             dir.path(),

@@ -1,16 +1,14 @@
 //! `fathom compare`: whether one run, or several of the same, are faster than others.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use fathom_model::Exit;
 use fathom_record::{Entries, RunSummary, Tag};
 use fathom_report::compare::{
     self, CompareCondition, CompareDocument, CompareRequest, ComparedRun, percent,
 };
 
-use super::{ExitError, Global, may_write, quick, show};
+use super::{ExitError, Global, quick, show, write_named};
 use crate::out;
 
 /// Earlier runs that are looked at for how runs of the same differ.
@@ -259,9 +257,7 @@ fn show_comparison(
     request: &CompareRequest,
 ) -> anyhow::Result<()> {
     if let Some(file) = &how.html {
-        may_write(file)?;
-        fs::write(file, compare::html(doc, request))
-            .with_context(|| format!("cannot write {}", file.display()))?;
+        write_named(file, compare::html(doc, request))?;
     }
     if global.json {
         out::json(doc)?;

@@ -1,7 +1,7 @@
 //! `fathom export`: the curves of a campaign for other programs.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -14,7 +14,7 @@ use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
 
 use super::rows::NO_PARQUET;
-use super::{ExitError, Global, archived, show};
+use super::{ExitError, Global, archived, show, write_named};
 use crate::out;
 
 mod rows;
@@ -253,14 +253,10 @@ fn tell(left_out: &[NotExported], list: Option<&Path>) {
     }
 }
 
-/// Whole or not at all: another program may be reading the one of before.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    crate::cmd::may_write(path)?;
-    let write = || {
-        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        fathom_record::replace(path, |file| file.write_all(text.as_bytes()))
-    };
-    write().with_context(|| format!("cannot write {}", path.display()))
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    write_named(path, text)
 }
 
 fn remove(path: &Path) -> anyhow::Result<()> {

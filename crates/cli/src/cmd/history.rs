@@ -1,16 +1,15 @@
 //! `fathom history`: a figure over runs, and where it changed.
 
-use std::fs;
 use std::path::PathBuf;
 
-use anyhow::Context;
 use clap::ValueEnum;
 use fathom_model::Exit;
 use fathom_record::Entries;
 use fathom_report::compare::{CompareCondition, CompareFigure, ComparedRun};
 use fathom_report::history::{self, HistoryDocument};
+use fathom_report::html::history_file;
 
-use super::{ExitError, Global, compare, may_write};
+use super::{ExitError, Global, compare, write_named};
 use crate::out;
 
 /// Show a figure over runs, and where it changed
@@ -22,7 +21,7 @@ use crate::out;
 Examples:
   fathom job run nightly.fio --tag host=a     every night
   fathom history --tag host=a                 IOPS of all jobs over these runs
-  fathom history nightly --figure p99 --last 60 --svg p99.svg
+  fathom history nightly --figure p99 --last 60 --svg p99.svg --html p99.html
   fathom history --tag host=a --fail-if 'slower > 5%'    exit code 7 when the last change is one")]
 pub struct Args {
     /// Only runs whose name has this in it
@@ -40,6 +39,9 @@ pub struct Args {
     /// Draw it there
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
+    /// Write an HTML page there
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
     /// End with exit code 7 when this holds for the last change of any figure: 'slower > 5%'
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<CompareCondition>,
@@ -81,9 +83,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         return Err(ExitError::new(Exit::Missing, message).into());
     }
     if let Some(file) = &args.svg {
-        may_write(file)?;
-        fs::write(file, history::svg(&doc))
-            .with_context(|| format!("cannot write {}", file.display()))?;
+        write_named(file, history::svg(&doc))?;
+    }
+    if let Some(file) = &args.html {
+        write_named(file, history_file(&doc))?;
     }
     match global.json {
         true => out::json(&doc)?,

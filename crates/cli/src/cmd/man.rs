@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use clap_mangen::Man;
 use fathom_model::Exit;
 
-use super::{Cli, Global, groups};
+use super::{Cli, Global, groups, write_named};
 use crate::out;
 
 /// Write the manual pages of all commands into a folder, or print the first one
@@ -38,7 +38,7 @@ pub fn run(_global: &Global, args: &Args) -> anyhow::Result<Exit> {
 /// Writes the page of a command and of all commands below it.
 fn write_pages(command: &clap::Command, dir: &Path) -> anyhow::Result<()> {
     let path = dir.join(format!("{}.1", page_name(command)));
-    fs::write(&path, page(command)?).with_context(|| path.display().to_string())?;
+    write_named(&path, page(command)?)?;
     for below in command.get_subcommands() {
         if !below.is_hide_set() && below.get_name() != "help" {
             write_pages(below, dir)?;

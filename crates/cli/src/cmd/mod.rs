@@ -1,7 +1,9 @@
 //! The commands, one file each.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use fathom_device::safety::{Confirmations, WriteJudge};
 use fathom_device::threads::NoThread;
@@ -351,6 +353,22 @@ pub fn may_write(path: &Path) -> anyhow::Result<()> {
         let message = refusal.to_string();
         ExitError::new(Exit::Refused, message).into()
     })
+}
+
+/// Writes what a command makes to a path that the user named, whole or not at all: another
+/// program may be reading the one of before.
+///
+/// # Errors
+/// Those of [`may_write`], and of the file.
+pub fn write_named(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
+    may_write(path)?;
+    let bytes = bytes.as_ref();
+    let written = match path.exists() && !path.is_file() {
+        // Nothing takes the place of a pipe or of /dev/stderr.
+        true => std::fs::write(path, bytes),
+        false => fathom_record::replace(path, |file| file.write_all(bytes)),
+    };
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// An error that carries the exit code it is to end with.

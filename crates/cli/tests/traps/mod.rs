@@ -426,21 +426,34 @@ fn no_output_is_written_to_a_device() {
     assert!(!Path::new("/dev/fathom-no-such").exists());
     let image = to(device.behind().to_str().unwrap());
     assert_eq!(image.status.code(), Some(4), "{image:?}");
-    for page in [
-        ["report", "-o", shown],
-        ["report", "-o", device.behind().to_str().unwrap()],
-    ] {
-        program.good(&[
-            "job",
-            "run",
-            "-q",
-            "--",
-            "--name=a",
-            "--rw=read",
-            "--size=64k",
-            "--filename=x",
-        ]);
-        refused(&program, &page, "");
+    let read = [
+        "job",
+        "run",
+        "-q",
+        "--",
+        "--name=a",
+        "--rw=read",
+        "--size=64k",
+        "--filename=x",
+    ];
+    program.good(&read);
+    let pages: [&[&str]; 6] = [
+        &["report", "-o"],
+        &["history", "--svg"],
+        &["history", "--html"],
+        &["runs", "archive", "a", "-o"],
+        &[
+            "cluster",
+            "image",
+            "--program",
+            env!("CARGO_BIN_EXE_fathom"),
+        ],
+        &["query", "SELECT 1", "--db"],
+    ];
+    for page in pages {
+        for to in [shown, device.behind().to_str().unwrap()] {
+            refused(&program, &[page, &[to]].concat(), "");
+        }
     }
     assert!(content(device.path()) == before);
     for good in ["/dev/null", "/dev/stdout", "/dev/stderr", "/dev/fd/1"] {

@@ -12,7 +12,7 @@ use crate::history::{HistoryDocument, HistorySeries, by, chart, differed, title,
 /// Series of a page: where figures changed comes first, and what is left is counted.
 const SERIES_MOST: usize = 60;
 
-/// What of a folder is asked for.
+/// What of a folder is asked for, where it is served.
 #[derive(Debug, Clone, Default)]
 pub struct HistoryPage {
     /// As of the list of runs, [`super::RunsPage`].
@@ -31,7 +31,13 @@ pub struct HistoryPage {
     pub notes: Vec<String>,
 }
 
-/// The page.
+/// The page, as a file of its own.
+#[must_use]
+pub fn history_file(doc: &HistoryDocument) -> String {
+    plain_page("History", "", &sections(doc, false))
+}
+
+/// The page, where runs are served.
 #[must_use]
 pub fn history_page(page: &HistoryPage, doc: &HistoryDocument) -> String {
     let lead = "<p class=\"lead\"><a href=\"./\">All runs</a></p>\n";
@@ -39,10 +45,16 @@ pub fn history_page(page: &HistoryPage, doc: &HistoryDocument) -> String {
     for note in &page.notes {
         let _ = writeln!(html, "<p class=\"doubtful\">{}</p>", escape(note));
     }
+    plain_page("History", lead, &(html + &sections(doc, true)))
+}
+
+/// Each series; where runs are served with links to them.
+fn sections(doc: &HistoryDocument, is_served: bool) -> String {
+    let mut html = String::new();
     let mut series: Vec<&HistorySeries> = doc.series.iter().collect();
     series.sort_by_key(|one| one.changes.is_empty());
     for (place, one) in series.iter().take(SERIES_MOST).enumerate() {
-        html += &section(one, place);
+        html += &section(one, place, is_served);
     }
     if series.is_empty() {
         html += NONE_FOUND;
@@ -50,7 +62,7 @@ pub fn history_page(page: &HistoryPage, doc: &HistoryDocument) -> String {
         let left = series.len() - SERIES_MOST;
         let _ = writeln!(html, "<p>{left} more: choose by a word of their jobs.</p>");
     }
-    plain_page("History", lead, &html)
+    html
 }
 
 fn choice(page: &HistoryPage) -> String {
@@ -83,7 +95,7 @@ fn choice(page: &HistoryPage) -> String {
     )
 }
 
-fn section(series: &HistorySeries, place: usize) -> String {
+fn section(series: &HistorySeries, place: usize, is_served: bool) -> String {
     let mut html = format!("<section>\n<h2>{}</h2>\n", escape(&title(series)));
     html += &drawn(&chart([series].into_iter()), place);
     if !series.changes.is_empty() {
@@ -105,10 +117,13 @@ fn section(series: &HistorySeries, place: usize) -> String {
         html += "</ul>\n";
     }
     let rows = series.runs.iter().map(|run| {
+        let name = escape(&run.id);
+        let name = match is_served {
+            true => format!("<a href=\"runs/{}/\">{name}</a>", encoded(&run.id)),
+            false => name,
+        };
         format!(
-            "<tr><td><a href=\"runs/{}/\">{}</a></td><td>{}</td><td class=\"n\">{}</td></tr>\n",
-            encoded(&run.id),
-            escape(&run.id),
+            "<tr><td>{name}</td><td>{}</td><td class=\"n\">{}</td></tr>\n",
             escape(&run.started),
             escape(&series.figure.shown(run.value))
         )

@@ -32,7 +32,7 @@ use fathom_record::{Entries, RecordError, RecordPart};
 
 pub use against::AgainstBaseline;
 use curves::GraphData;
-pub use history::{HistoryPage, history_page};
+pub use history::{HistoryPage, history_file, history_page};
 use marks::DoubtMarks;
 use markup::{PageSection, escape, json};
 pub use runs::{ListedRow, RunsPage, runs_page};

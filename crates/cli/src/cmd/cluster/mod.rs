@@ -17,7 +17,7 @@ mod run;
 
 use run::BenchmarkName;
 
-use super::{ExitError, Global};
+use super::{ExitError, Global, may_write};
 use crate::out;
 
 /// Name of the image that `fathom cluster image` writes.
@@ -162,6 +162,7 @@ pub struct CleanupDocument<'a> {
 
 fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
     let own = || std::env::current_exe().context("this program cannot be found");
+    may_write(&args.file)?;
     let path = args.program.clone().map_or_else(own, Ok)?;
     let program = fs::read(&path).with_context(|| path.display().to_string())?;
     if !fathom_cluster::image::is_static(&program) {

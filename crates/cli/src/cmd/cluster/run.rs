@@ -19,7 +19,7 @@ use super::{ClusterArgs, background_load, compare};
 use crate::cmd::job::present;
 use crate::cmd::measuring::MeasuringArgs;
 use crate::cmd::run::screen::observed_in_place;
-use crate::cmd::{ExitError, Global, RUNS, show};
+use crate::cmd::{ExitError, Global, RUNS, show, write_named};
 use crate::engine::EngineName;
 use crate::live::{LiveLines, LiveOptions};
 use crate::{out, signals};
@@ -495,8 +495,7 @@ fn on_screen(what: &BenchmarkName, parameters: &Parameters, files: &[(String, St
 fn written(folder: &Path, files: &[(String, String)]) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
     for (name, text) in files {
-        let path = folder.join(name);
-        fs::write(&path, text).with_context(|| path.display().to_string())?;
+        write_named(&folder.join(name), text)?;
     }
     out::note(format_args!(
         "{} files in {}",

@@ -1,9 +1,7 @@
 //! `fathom find --map`: the p99 of reads over reads and writes.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use fathom_analysis::find::{LoadMap, MapOutcome};
 use fathom_campaign::find::{COMMAND, MapConfig, MapScript};
 use fathom_campaign::flow::{History, JobStep};
@@ -14,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Args, Global};
-use crate::cmd::may_write;
+use crate::cmd::{may_write, write_named};
 use crate::out;
 
 /// Percentile of the latencies of reads.
@@ -80,9 +78,7 @@ impl MapPlan {
         let blank = JobStep::new((1, 1), COMMAND, String::new(), &[]);
         let map = self.script(blank).state(&history).0;
         if let Some(file) = &self.svg {
-            may_write(file)?;
-            fs::write(file, load_map::svg(&map))
-                .with_context(|| format!("cannot write {}", file.display()))?;
+            write_named(file, load_map::svg(&map))?;
         }
         if global.json {
             return out::json(&MapDocument {

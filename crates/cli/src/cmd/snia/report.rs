@@ -2,13 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use fathom_model::{Exit, units};
 use fathom_record::now_ms;
 use fathom_report::snia::{self, Document};
 use serde::Serialize;
 
-use crate::cmd::{ExitError, Global, archived, show};
+use crate::cmd::{ExitError, Global, archived, show, write_named};
 use crate::out;
 
 /// Where the pages lie when no place is named.
@@ -94,8 +93,7 @@ pub fn report(global: &Global, args: &ReportArgs) -> anyhow::Result<Exit> {
         .unwrap_or_else(|| archived::beside(&dir, FILE_NAME));
     let mut page = Vec::new();
     snia::write(&doc, now_ms(), &mut page)?;
-    fathom_record::replace(&file, |place| std::io::Write::write_all(place, &page))
-        .with_context(|| format!("cannot write {}", file.display()))?;
+    write_named(&file, &page)?;
     let bytes = page.len() as u64;
     if global.json {
         out::json(&Written {
