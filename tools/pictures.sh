@@ -4,7 +4,8 @@
 #
 #   tools/pictures.sh target/quick/fathom
 #
-# What is measured is this machine, for a few seconds, in a folder that goes afterwards.
+# What is measured is this machine, for a minute, in a folder that goes afterwards; what
+# explains an answer is simulated, but for the map, which needs rates.
 set -eu
 
 [ $# -eq 1 ] || { echo "usage: tools/pictures.sh BINARY" >&2; exit 2; }
@@ -78,4 +79,38 @@ cp "$(find . -name "*.png" | sort | head -n 1)" "$images/graph.png"
 cp fathom-runs/*/report.html "$work/report.html"
 chromium --headless --no-sandbox --disable-gpu --hide-scrollbars --window-size=1200,1500 \
     --screenshot="$images/report.png" "file://$work/report.html" >/dev/null 2>&1
+
+# drive NAME LATENCY SEED: a simulated one, with so many µs for an I/O.
+drive() {
+    printf 'format = "fathom-sim-device"\nversion = 1\nlatency_us = %s\nbeyond_percent = 1\nnoise_percent = 4\nwander_percent = 0.4\nseed = %s\n' \
+        "$2" "$3" >"$1.toml"
+}
+# runs SEED LATENCY...: of one job, on drives that differ by these; their folders.
+runs() {
+    seed=$1
+    shift
+    for latency; do
+        seed=$((seed + 1))
+        drive drive "$latency" "$seed"
+        fathom -q --runs "$of" job run reads.fio --engine sim --sim drive.toml >/dev/null
+        find "$of" -mindepth 1 -maxdepth 1 -newer drive.toml -type d
+    done
+}
+mkdir "$work/answers" && cd "$work/answers"
+printf '[reads]\nfilename=x\nsize=1g\nrw=randread\nbs=4k\niodepth=16\nioengine=libaio\nruntime=60\ntime_based\n' >reads.fio
+of=compared
+a=$(runs 10 100 104 98) b=$(runs 20 117 113 119)
+# Words on purpose: a run each.
+# shellcheck disable=SC2086
+fathom compare $a --with $b --html compare.html >/dev/null
+sed -n '/t-time0/,/<\/svg>/p' compare.html | sed 's/^<figure>//; s/<\/figure>$//' >"$images/compare.svg"
+of=nightly
+runs 30 100 101 99 100 102 100 98 101 100 99 101 100 112 113 111 112 114 112 >/dev/null
+fathom --runs nightly history --svg "$images/history.svg" >/dev/null
+drive drive 100 7
+fathom find reads.fio --knee --engine sim --sim drive.toml >/dev/null
+fathom graph --out knee >/dev/null
+cp knee/find.svg "$images/knee.svg"
+printf '[mix]\nfilename=data\nsize=256m\nrw=randrw\nbs=4k\niodepth=16\nioengine=libaio\ndirect=1\n' >mix.fio
+fathom find mix.fio --map=5 --look 3s --probe 2s --svg "$images/map.svg" >/dev/null
 ls -l "$images"

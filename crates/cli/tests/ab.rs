@@ -311,4 +311,20 @@ fn a_device_is_tuned_and_stands_as_it_did() {
     assert_eq!(sim.status.code(), Some(2));
     let missing = program.run(&["tune", "--for", "randread 4k at p99", "a.fio"]);
     assert_eq!(missing.status.code(), Some(5));
+    // What is read ahead matters only for what is buffered.
+    let load = [
+        "tune",
+        "--for",
+        "read 64k buffered at bw",
+        path,
+        "--pairs",
+        "6",
+    ];
+    let before = setting(&queue, "read_ahead_kb");
+    let found = json(&program.run(&[&load[..], &how].concat()), 0);
+    assert_eq!(found["trials"][1]["setting"], "read_ahead_kb", "{found}");
+    assert_eq!(setting(&queue, "read_ahead_kb"), before);
+    // A cache without flushes is tried for no load that waits for none.
+    let refused = program.run(&[&load[..], &["--write-cache"]].concat());
+    assert_eq!(refused.status.code(), Some(2));
 }

@@ -64,6 +64,10 @@ fn record(runs: &Path, name: &str, minute: u64, iops: u64, kernel: &str) -> Stri
             clat: None,
             lat: None,
         }));
+        append(Event::Interval {
+            t_ms: second * 1000,
+            remaining_ms: None,
+        });
     }
     let mean_ns = 8e9 / iops as f64;
     let read = DirectionResult {
@@ -217,6 +221,17 @@ fn a_comparison_as_markdown_and_as_a_page() {
     );
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("class=\"good\"") && !page.contains("<script"));
+    // Both sides over time, of the one step that the runs of either have.
+    for told in [
+        "Over time",
+        "old / new",
+        "Read IOPS",
+        "A, 3 runs",
+        "B, 3 runs",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
+    assert_eq!(page.matches("<svg").count(), 1);
 }
 
 #[test]
@@ -255,6 +270,75 @@ fn a_history_says_where_it_changed() {
         0
     );
     assert_eq!(code(&fathom(dir.path(), "history nothing")), 5);
+}
+
+/// What docs/ci has for every night, on runs of before that are slower since the tenth.
+#[test]
+fn the_examples_for_every_night_fail_only_where_it_got_slower() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ci");
+    let workflow = fs::read_to_string(docs.join("workflow.yml")).unwrap();
+    let steps = workflow.lines().filter_map(|line| {
+        let line = line.trim().trim_start_matches("- ");
+        line.strip_prefix("run: ")
+    });
+    let steps: Vec<&str> = steps.collect();
+    let [measure, judge] = steps[..] else {
+        panic!("{steps:?}");
+    };
+    let bin = Path::new(env!("CARGO_BIN_EXE_fathom")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    for (slower, exit) in [(1000, 0), (900, 7)] {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = dir.path().join("fathom-runs");
+        fs::create_dir(&runs).unwrap();
+        for n in 0..16 {
+            let iops = if n < 10 { 1000 } else { slower };
+            let id = record(&runs, "nightly", n, iops + n % 3, "6.1");
+            let tag = fathom(&runs, &format!("runs tag {id} host={}", host()));
+            assert_eq!(code(&tag), 0, "{}", stderr(&tag));
+        }
+        // The job file, smaller and shorter, and for any file system.
+        let job = fs::read_to_string(docs.join("nightly.fio")).unwrap();
+        let job = job
+            .replace("size=4g", "size=2m")
+            .replace("runtime=60", "runtime=1");
+        let job = job.replace("libaio", "psync");
+        let is_kept = |line: &&str| {
+            let left_out = ["ramp_time", "direct", "iodepth"];
+            !left_out.iter().any(|option| line.starts_with(option))
+        };
+        let job: Vec<&str> = job.lines().filter(is_kept).collect();
+        let job = job.join("\n");
+        fs::write(dir.path().join("nightly.fio"), job).unwrap();
+        fs::copy(docs.join("nightly.sh"), dir.path().join("nightly.sh")).unwrap();
+        let sh = |words: &[&str]| {
+            let mut command = Command::new("sh");
+            command.args(words).current_dir(dir.path());
+            command.env("PATH", &path).env("RUNS", &runs);
+            command
+                .env("GITHUB_SHA", "0123")
+                .env("GITHUB_STEP_SUMMARY", "summary");
+            command.output().unwrap()
+        };
+        let cron = sh(&["./nightly.sh"]);
+        assert_eq!(code(&cron), exit, "{}", stderr(&cron));
+        // cron mails what is printed.
+        let said = stdout(&cron) + &stderr(&cron);
+        assert_eq!(said.contains("slower from here on"), exit == 7, "{said}");
+        assert_eq!(said.is_empty(), exit == 0, "{said}");
+        let measured = sh(&["-c", measure]);
+        assert_eq!(code(&measured), 0, "{}", stderr(&measured));
+        let judged = sh(&["-c", judge]);
+        assert_eq!(code(&judged), exit, "{}", stderr(&judged));
+        let summary = fs::read_to_string(dir.path().join("summary")).unwrap();
+        assert!(summary.contains("mix read, IOPS"), "{summary}");
+        assert!(dir.path().join("history.svg").exists());
+    }
+}
+
+fn host() -> String {
+    let name = Command::new("uname").arg("-n").output().unwrap();
+    stdout(&name).trim().to_owned()
 }
 
 #[test]

@@ -259,6 +259,51 @@ fn a_map_has_a_place_for_each_pair_of_loads() {
     assert!(text.contains("rw=randread"), "{text}");
     let svg = program.path().join("map.svg");
     assert!(fs::read_to_string(svg).unwrap().starts_with("<svg"));
+    // The report has it as a graph and as a table, and so have the graphs.
+    let page = reported(&program);
+    assert!(page.contains("id=\"t-answer0\">p99 of reads beside writes<"));
+    let (_, table) = page
+        .split_once("<h3>p99 of reads, beside writes</h3>")
+        .unwrap();
+    let (table, _) = table.split_once("</table>").unwrap();
+    assert_eq!(table.matches("<tr>").count(), 1 + 1 + 3, "{table}");
+    let drawn = json(&program, &["graph"]);
+    assert_eq!(drawn["files"][0], "map.svg");
+}
+
+/// The report of the last run.
+fn reported(program: &ProgramUnderTest) -> String {
+    program.good(&["report", "-o", "page.html"]);
+    fs::read_to_string(program.path().join("page.html")).unwrap()
+}
+
+#[test]
+fn a_report_begins_with_the_answer_and_says_where_there_is_none() {
+    let program = program();
+    let knee = ["find", "a.fio", "--knee", "--to", "64", "--engine", "sim"];
+    program.good(&knee);
+    let page = reported(&program);
+    let (first, rest) = page.split_once("<main>").unwrap();
+    for told in [
+        "said-of-it good",
+        "is enough: ",
+        "Which iodepth is enough",
+        "id=\"t-answer0\"",
+    ] {
+        assert!(first.contains(told), "{told}");
+    }
+    assert!(rest.contains("<section id=\"answer\">") && rest.contains("<table class=\"answer\">"));
+    let drawn = json(&program, &["graph"]);
+    assert_eq!(drawn["files"][0], "find.svg");
+
+    let limit = ["find", "a.fio", "--p99", "1us", "--closed", "--to", "4"];
+    program.good(&[&limit[..], &["--engine", "sim"]].concat());
+    let page = reported(&program);
+    assert!(page.contains("said-of-it doubtful\">the limit is not kept"));
+    // Without its plan a record has its figures all the same.
+    let last = program.records().into_iter().max().unwrap();
+    fs::remove_file(last.join("plan.jsonl")).unwrap();
+    assert!(!reported(&program).contains("<p class=\"said-of-it"));
 }
 
 #[test]

@@ -163,6 +163,8 @@ pub(crate) struct RunReader {
     pub(crate) doc: RunDocument,
     /// Name of the step in progress, when there are several.
     step: Option<String>,
+    /// That of the first one, while it is not known whether there will be others.
+    alone: Option<String>,
     /// Whether the stage in progress makes a device ready.
     prepares: bool,
     results: Vec<Results>,
@@ -256,6 +258,7 @@ impl RunReader {
                 environment: header.environment.clone(),
             },
             step: None,
+            alone: None,
             prepares: false,
             results: Vec::new(),
             tally: SampleTally::default(),
@@ -316,9 +319,18 @@ impl RunReader {
         self.certainties.take(event);
         match event {
             Event::Step {
-                of, name, point, ..
+                step,
+                of,
+                name,
+                point,
             } => {
                 self.end_step();
+                // A search does not know at its first step whether others will follow.
+                if let Some(first) = self.alone.take().filter(|_| *step > 1 && point.is_none()) {
+                    self.name_first(&first);
+                }
+                let is_alone = *of == 1 && point.is_none() && !self.prepares;
+                self.alone = is_alone.then(|| name.clone());
                 self.step = (*of > 1 || point.is_some()).then(|| name.clone());
                 let prepares = self.step.iter().filter(|_| self.prepares);
                 self.doc.preparations.extend(prepares.cloned());
@@ -430,6 +442,19 @@ impl RunReader {
             .chain(said)
             .collect();
         (doc, self.evidences)
+    }
+
+    /// Says of what the first step brought that it was one of several.
+    fn name_first(&mut self, name: &str) {
+        let doc = &mut self.doc;
+        let jobs = doc.jobs.iter_mut().map(|job| &mut job.step);
+        let disks = doc.disks.iter_mut().map(|disk| &mut disk.step);
+        let hosts = doc.hosts.iter_mut().map(|host| &mut host.step);
+        let volumes = doc.volumes.iter_mut().map(|volume| &mut volume.step);
+        let seen = self.evidences.iter_mut().map(|evidence| &mut evidence.step);
+        for step in jobs.chain(disks).chain(hosts).chain(volumes).chain(seen) {
+            step.get_or_insert_with(|| name.to_owned());
+        }
     }
 
     /// Takes over what the step in progress brought.

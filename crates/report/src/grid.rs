@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use fathom_model::text;
 
+use crate::html::markup::escape;
 use crate::style::{Style, Tone, cut, width, wrap};
 
 /// Between two columns.
@@ -187,6 +188,54 @@ impl Grid {
             text += &self.block(&shown, &measures, style);
         }
         text
+    }
+
+    /// The grid as a table of a page; nothing without lines.
+    pub(crate) fn html(&self) -> String {
+        if self.lines.is_empty() {
+            return String::new();
+        }
+        let cell = |tag: &str, column: &Column, tone: Tone, text: &str| {
+            let class = match (column.left, tone.class()) {
+                (true, tone) => tone.to_owned(),
+                (false, tone) => format!("n {tone}"),
+            };
+            format!(
+                "<{tag} class=\"{}\">{}</{tag}>",
+                class.trim_end(),
+                escape(text)
+            )
+        };
+        // As on a terminal, columns that hold nothing are left out.
+        let holds = |n: usize| n == 0 || self.measure(n).whole() > 0;
+        let shown: Vec<usize> = (0..self.columns.len()).filter(|&n| holds(n)).collect();
+        let head = shown.iter().map(|&n| {
+            let title = self.titles[n].as_ref();
+            let tag = if title.is_empty() { "td" } else { "th" };
+            cell(tag, &self.columns[n], Tone::Plain, title)
+        });
+        let mut table = format!(
+            "<div class=\"scroll fit\" tabindex=\"0\"><table class=\"answer\"><thead><tr>{}</tr></thead>\n<tbody>\n",
+            head.collect::<String>()
+        );
+        for line in &self.lines {
+            table += "<tr>";
+            table += &match line {
+                GridLine::Heading(text) => {
+                    format!("<th colspan=\"{}\">{}</th>", shown.len(), escape(text))
+                }
+                GridLine::Cells(cells) => {
+                    let cells = shown.iter().map(|&n| {
+                        let one = &cells[n];
+                        let text = format!("{}{}", one.text, one.mark);
+                        cell("td", &self.columns[n], one.tone, &text)
+                    });
+                    cells.collect::<String>()
+                }
+            };
+            table += "</tr>\n";
+        }
+        table + "</tbody></table></div>\n"
     }
 
     /// Which columns are missing, and how wide a window shows them.

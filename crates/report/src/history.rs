@@ -8,7 +8,9 @@ use fathom_model::Direction;
 use serde::Serialize;
 
 use crate::chart::palette::Ink;
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size, Theme};
+use crate::chart::{
+    Chart, ChartAxis, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
+};
 use crate::compare::{
     CompareDifference, CompareFigure, ComparedRun, FigureKey, differences_between, figure_values,
 };
@@ -247,6 +249,21 @@ pub(crate) fn by(change: &HistoryChange) -> String {
     }
 }
 
+/// The first run of a new level, named on the chart.
+fn note(change: &HistoryChange) -> Note {
+    let level = change.comparison.b.unwrap_or(f64::NAN);
+    Note {
+        at: (change.place as f64 + 1.0, level),
+        lines: vec![
+            format!("{} from run {} on", word(change).1, change.place + 1),
+            by(change),
+        ],
+        kind: NoteKind::Leader,
+        hollow: false,
+        color: None,
+    }
+}
+
 /// The history as a chart, a panel for each job.
 #[must_use]
 pub fn svg(doc: &HistoryDocument) -> String {
@@ -302,10 +319,11 @@ fn panel(series: &HistorySeries) -> Panel {
         let mut level = (begin..end).map(|place| (place, mean));
         panel.layers.push(Layer {
             name: None,
-            shape: Shape::Curve(points(&mut level)),
+            shape: Shape::Line(points(&mut level)),
             ink: Ink::of_place(1),
         });
     }
+    panel.notes = series.changes.iter().map(note).collect();
     panel
 }
 
@@ -346,7 +364,8 @@ mod tests {
         let shown = text(&doc, style);
         assert!(shown.contains("slower from here on: -9.9 %"), "{shown}");
         assert!(shown.contains("at r12: kernel was"), "{shown}");
-        assert!(svg(&doc).starts_with("<svg"));
+        let drawn = svg(&doc);
+        assert!(drawn.contains("slower from run 13 on"), "{drawn}");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! - [`html`] writes a whole run as one page.
 //! - [`shares`](fn@shares::shares) are the parts of the hosts in a run on several.
 //! - [`compare`] puts runs side by side, [`history`] says where a figure changed.
+//! - [`answer`] is what a run was made to answer, [`search`] and [`load_map`] draw it.
 //! - [`latlog`] shows statistics of latency logs, [`prio`] what priorities and
 //!   limits did.
 //! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
@@ -18,6 +19,7 @@
 //!
 //! Knows `analysis`, `record` and `model`.
 
+pub mod answer;
 mod certainty;
 pub mod chart;
 mod clean;
@@ -39,6 +41,7 @@ pub mod prio;
 pub mod purge;
 pub mod query;
 pub mod samples;
+pub mod search;
 pub mod shares;
 pub mod snia;
 pub mod steady;

@@ -4,15 +4,13 @@ use fathom_analysis::find::{LoadMap, MapCell, MapOutcome};
 use fathom_model::units;
 
 use crate::chart::palette::Ink;
-use crate::chart::{
-    Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape, Size, Theme,
-};
+use crate::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
 use crate::grid::{Grid, GridCell, figures};
-use crate::style::{Style, Tone};
+use crate::style::Tone;
 
 /// Reads from left to right, writes from top to bottom.
 #[must_use]
-pub fn table(map: &LoadMap, style: Style) -> String {
+pub fn grid(map: &LoadMap) -> Grid {
     let mut columns = vec![figures("writes", 0), figures("reads:", 0)];
     columns.extend((1..map.steps).map(|_| figures("", 0)));
     let mut grid = Grid::new(columns);
@@ -37,7 +35,35 @@ pub fn table(map: &LoadMap, style: Style) -> String {
         }));
         grid.line(line.collect::<Vec<_>>());
     }
-    grid.render(style)
+    grid
+}
+
+/// What writes cost the reads, in a sentence: reads of a middle rate alone, and beside the
+/// most writes that were done with them.
+#[must_use]
+pub fn sentence(map: &LoadMap) -> Option<String> {
+    let done = |it: &&MapCell| it.outcome == MapOutcome::Done && it.latency_ns.is_some();
+    let beside = |read: u32| {
+        let cells = map.cells.iter().filter(|cell| cell.read == read);
+        cells.filter(done).max_by_key(|cell| cell.write)
+    };
+    // The rate of reads that lies nearest to the middle and has both.
+    let mut reads: Vec<u32> = (1..=map.steps).collect();
+    reads.sort_by_key(|read| (2 * read).abs_diff(map.steps));
+    let found = reads.into_iter().find_map(|read| {
+        let alone = row(map, 0).filter(done).find(|cell| cell.read == read)?;
+        let beside = beside(read).filter(|cell| cell.write > 0)?;
+        Some((alone, beside))
+    });
+    let (alone, beside) = found?;
+    Some(format!(
+        "{} reads/s have a p{} of {} alone, and of {} beside {} writes/s",
+        units::count(alone.read_iops),
+        map.percent,
+        units::latency(alone.latency_ns?),
+        units::latency(beside.latency_ns?),
+        units::count(beside.write_iops),
+    ))
 }
 
 fn row(map: &LoadMap, write: u32) -> impl Iterator<Item = &MapCell> {
@@ -46,7 +72,7 @@ fn row(map: &LoadMap, write: u32) -> impl Iterator<Item = &MapCell> {
 
 /// As a heat map.
 #[must_use]
-pub fn svg(map: &LoadMap) -> String {
+pub fn chart(map: &LoadMap) -> Chart {
     let axis = |title: &str, quantity, scale| ChartAxis {
         title: title.to_owned(),
         quantity,
@@ -85,12 +111,11 @@ pub fn svg(map: &LoadMap) -> String {
         ends: Ends::Ticks,
         ..colors
     });
-    let chart = Chart {
+    Chart {
         title: format!("p{} of reads beside writes", map.percent),
         panels: vec![panel],
         ..Chart::default()
-    };
-    chart.svg(&Theme::LIGHT, Size::default())
+    }
 }
 
 #[cfg(test)]
@@ -98,6 +123,8 @@ mod tests {
     use fathom_analysis::find::{MapLoad, MapResult};
 
     use super::*;
+    use crate::chart::{Size, Theme};
+    use crate::style::Style;
 
     /// A device that does 1,000 I/Os a second in all, writes counting twice.
     fn map() -> LoadMap {
@@ -152,9 +179,14 @@ mod tests {
             color: false,
             width: Some(120),
         };
-        let text = table(&map(), style);
+        let text = grid(&map()).render(style);
         assert!(text.contains("too much"), "{text}");
         assert_eq!(text.lines().count(), 7, "{text}");
-        assert!(svg(&map()).starts_with("<svg"));
+        let svg = chart(&map()).svg(&Theme::LIGHT, Size::default());
+        assert!(svg.starts_with("<svg"));
+        assert_eq!(
+            sentence(&map()).as_deref(),
+            Some("500 reads/s have a p99 of 196 µs alone, and of 10.0 ms beside 250 writes/s")
+        );
     }
 }

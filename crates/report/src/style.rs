@@ -40,6 +40,20 @@ pub enum Tone {
     Bad,
 }
 
+impl Tone {
+    /// Its class in the style sheet of pages; empty of ordinary text.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Self::Plain => "",
+            Self::Strong => "sum",
+            Self::Faint => "faint",
+            Self::Good => "good",
+            Self::Doubtful => "doubtful",
+            Self::Bad => "bad",
+        }
+    }
+}
+
 impl Style {
     /// `text`, one line, in the colour of `tone`; [`on_terminal`] makes the
     /// colours real.

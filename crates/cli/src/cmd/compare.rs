@@ -213,6 +213,7 @@ pub fn compared(dir: &Path) -> anyhow::Result<ComparedRun> {
     Ok(ComparedRun {
         doc: fathom_report::read_entries(entries),
         started_ms,
+        dir: Some(dir.to_owned()),
     })
 }
 
@@ -257,7 +258,7 @@ fn show_comparison(
     request: &CompareRequest,
 ) -> anyhow::Result<()> {
     if let Some(file) = &how.html {
-        write_named(file, compare::html(doc, request))?;
+        write_named(file, compare::html(doc, request)?)?;
     }
     if global.json {
         out::json(doc)?;

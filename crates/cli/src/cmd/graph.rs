@@ -12,7 +12,7 @@ use fathom_report::graphs::{self, Graph, GraphAxes, NotDrawn, PointMetric};
 use serde::Serialize;
 
 use super::export::selected;
-use super::{ExitError, Global, archived, show};
+use super::{ExitError, Global, answered, archived, show};
 use crate::out;
 use crate::pictures::{self, PictureFormat, PictureStyle};
 
@@ -20,8 +20,8 @@ use crate::pictures::{self, PictureFormat, PictureStyle};
 ///
 /// Of a campaign: bandwidth, IOPS and latency of every series and direction with
 /// the best points named, IOPS against latency, percentiles, all series of a
-/// folder together, heat maps of depth and jobs. Of any other run, and with
-/// --point: what it did over time.
+/// folder together, heat maps of depth and jobs. Of a search what it found. Of any
+/// other run, and with --point: what it did over time.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -152,7 +152,8 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
         out::note(format_args!("fathom: {note}"));
     }
     if record.sweep.series.is_empty() && args.only.is_empty() {
-        let drawn = graphs::time::over_time(dir, &|_| true)?;
+        let mut drawn = answered::of(dir).graphs;
+        drawn.extend(graphs::time::over_time(dir, &|_| true)?);
         if drawn.is_empty() {
             let message = format!(
                 "{} has no points of a campaign and no samples: nothing to draw",

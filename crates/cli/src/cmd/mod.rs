@@ -16,6 +16,7 @@ use crate::out::{self, ColorChoice};
 
 pub mod ab;
 pub mod agent;
+pub mod answered;
 pub mod archived;
 pub mod baseline;
 mod campaign;

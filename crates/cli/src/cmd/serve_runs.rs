@@ -253,9 +253,9 @@ impl RunsFolder {
         let (Some(a), Some(b)) = (self.dir_of(a), self.dir_of(b)) else {
             return Response::not_found();
         };
-        let compared = of_two(&self.global, &a, &b).map(|request| {
+        let compared = of_two(&self.global, &a, &b).and_then(|request| {
             let doc = compare::comparison(&request);
-            Response::ok(PAGE, compare::html(&doc, &request))
+            Ok(Response::ok(PAGE, compare::html(&doc, &request)?))
         });
         compared.unwrap_or_else(failed)
     }

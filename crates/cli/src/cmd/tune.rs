@@ -31,13 +31,15 @@ const COARSE_PAIRS: u32 = 8;
 #[derive(Debug, clap::Args)]
 #[command(mut_arg("sim", |sim| sim.hide(true)))]
 #[command(after_help = "\
-LOAD is RW BS [iodepth N] at FIGURE: randread 4k at p99. The device is read, or written to with
---destroy. Settings: scheduler, nr_requests, rq_affinity, nomerges, of writes wbt_lat_usec, of large
-I/Os max_sectors_kb. Anything that is already as good as can be told stays as it is.
+LOAD is RW BS [iodepth N] [buffered] [fsync N] at FIGURE: randread 4k at p99. The device is read, or
+written to with --destroy. Settings: scheduler, nr_requests, rq_affinity, nomerges, of writes
+wbt_lat_usec, of large I/Os max_sectors_kb, of buffered reads read_ahead_kb. Anything that is already
+as good as can be told stays as it is.
 
 Examples:
   fathom tune --for 'randread 4k at p99' /dev/nvme0n1
   fathom tune --for 'write 1m iodepth 8 at bw' /dev/sdb --destroy ata-ACME_1234
+  fathom tune --for 'read 1m buffered at bw' /dev/sdb
   fathom tune --for 'randread 4k at iops' /dev/sdb --max-time 20m")]
 pub struct Args {
     /// The device
@@ -46,6 +48,10 @@ pub struct Args {
     /// What it is to be good for
     #[arg(long = "for", value_name = "LOAD")]
     load: TuneLoad,
+    /// Try write_cache too, for a load with fsync: with 'write through' the kernel sends no
+    /// flushes, and what the device holds in a volatile cache is lost with its power
+    #[arg(long)]
+    write_cache: bool,
     #[command(flatten)]
     question: QuestionArgs,
     #[command(flatten)]
@@ -66,6 +72,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         let what = "a simulated device has no settings";
         return Err(ExitError::new(Exit::Usage, what).into());
     }
+    if args.write_cache && args.load.fsync.is_none() {
+        let what = "--write-cache can matter only for a load that waits for flushes\n  to do: --for 'randwrite 4k fsync 1 at p99', for example";
+        return Err(ExitError::new(Exit::Usage, what).into());
+    }
     let sys = Sys::live();
     let device = sys.by_path(&args.device).ok_or_else(|| {
         let what = format!(
@@ -76,7 +86,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     })?;
     sides::put_back_first(args.run.dry_run)?;
     let settings = Settings::new(sys, Some(&device));
-    let knobs = args.load.knobs(&settings);
+    let knobs = args.load.knobs(&settings, args.write_cache);
     let knobs = knobs.map_err(|error| ExitError::new(Exit::Missing, error.to_string()))?;
     if knobs.is_empty() {
         let what = format!("{} has no settings to choose from", device.name);
@@ -211,7 +221,7 @@ fn text(global: &Global, document: &TuneDocument<'_>) {
         for side in &trial.sides {
             out::line(format_args!("{}  {}", side.name, side.label));
         }
-        out::line(show::table(global, &trial.sides, &trial.rows));
+        out::line(show::table(&trial.sides, &trial.rows).render(out::style(global.color)));
     }
     if !document.ended {
         out::line("the search did not come to its end: fathom resume goes on");
@@ -221,9 +231,19 @@ fn text(global: &Global, document: &TuneDocument<'_>) {
         (Some(rule), true) => {
             out::line("better, and to be had for good by a file in /etc/udev/rules.d:");
             out::line(rule);
+            if document.set.iter().any(is_without_flushes) {
+                out::line(NO_FLUSHES);
+            }
         }
         _ => out::line("nothing is clearly better than how it stands: leave it as it is"),
     }
+}
+
+/// What is said of a rule that leaves flushes out.
+const NO_FLUSHES: &str = "with 'write through' the kernel sends no flushes: only for a drive whose cache keeps its data without power";
+
+fn is_without_flushes(set: &SettingValue) -> bool {
+    set.file.ends_with("write_cache") && set.value == "write through"
 }
 
 /// The rule that sets this whenever the device appears; `None`: nothing is to be set.

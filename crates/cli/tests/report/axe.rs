@@ -9,7 +9,7 @@ use fathom_testkit::{Browser, axe_core, skip};
 
 use crate::report::live::PageServer;
 use crate::report::runs::{name_of, run};
-use crate::report::{records, report};
+use crate::report::{fathom, records, report};
 
 /// Every rule there is, and where each is broken.
 const FOUND: &str = "axe.run(document, { resultTypes: ['violations'] })
@@ -86,6 +86,25 @@ fn axe_core_finds_nothing() {
     examiner.browser.eval("location.hash = '#p3'").unwrap();
     let open = "document.querySelector('dialog')?.open === true";
     examiner.look("a point", open);
+
+    // A search, whose answer stands first.
+    let searches = tempfile::tempdir().unwrap();
+    let job = searches.path().join("a.fio");
+    fs::write(&job, "[a]\nrw=randread\nfilename=x\nsize=4m\nbs=4k\n").unwrap();
+    let job = job.to_str().unwrap();
+    let find = ["find", job, "--knee", "--to", "8", "--engine", "sim", "-q"];
+    assert!(fathom(searches.path(), &find).status.success());
+    let file = searches.path().join("page.html");
+    let written = fathom(
+        searches.path(),
+        &["report", "--out", file.to_str().unwrap()],
+    );
+    assert!(written.status.success());
+    examiner.open(
+        "a search",
+        &file,
+        "document.querySelector('.hero svg') !== null",
+    );
 
     let server = PageServer::start(runs.path(), &["serve-runs", "0"]);
     let url = server.url.clone();

@@ -7,7 +7,7 @@ use fathom_model::RunStatus;
 use fathom_testkit::{Browser, skip};
 use serde_json::json;
 
-use crate::report::{records, report};
+use crate::report::{fathom, records, report, stderr};
 
 /// How many graphs have something other than their ground.
 const DRAWN: &str = "[...document.querySelectorAll('.chart canvas')].filter((canvas) => {
@@ -279,5 +279,68 @@ fn a_long_run_is_zoomed_from_hours_to_single_intervals() {
         )
         .unwrap();
     browser.wait_for(&format!("{peak} < 100000")).unwrap();
+    assert_quiet(&browser);
+}
+
+#[test]
+fn a_comparison_lays_both_sides_over_each_other() {
+    let runs = tempfile::tempdir().unwrap();
+    let name = "a_comparison_lays_both_sides_over_each_other";
+    let mut browser = match Browser::start() {
+        Ok(browser) => browser,
+        Err(reason) => return skip(name, &reason),
+    };
+    let (a, b) = ([10, 12], [20]);
+    let [a, b] = [&a[..], &b[..]].map(|side| {
+        let record = |seconds: &u64| records::campaign(runs.path(), *seconds);
+        let records = side.iter().map(record);
+        records
+            .map(|it| it.to_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    });
+    let page = runs.path().join("compare.html");
+    let to = ["--html".to_owned(), page.to_str().unwrap().to_owned()];
+    let words = [
+        vec!["compare".to_owned()],
+        a,
+        vec!["--with".to_owned()],
+        b,
+        to.to_vec(),
+    ];
+    let words = words.concat();
+    let output = fathom(
+        runs.path(),
+        &words.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+
+    browser.look(1280, 2400, false).unwrap();
+    browser.open(&page).unwrap();
+    // Reads of both series and writes of the mixed one; a graph for each of 35 measurements,
+    // of which the first are drawn.
+    let graphs = |id: &str| format!("document.querySelectorAll('#{id} + .cards svg').length");
+    assert_eq!(browser.eval(&graphs("curves")).unwrap(), 3);
+    assert_eq!(browser.eval(&graphs("time")).unwrap(), 24);
+    let said = browser.eval("document.body.textContent").unwrap();
+    for told in [
+        "A, mean of 2 runs",
+        "lowest to highest run",
+        "24 of 34 graphs",
+    ] {
+        assert!(said.as_str().unwrap().contains(told), "{told}");
+    }
+    let ids = "[...document.querySelectorAll('[id]')].map((it) => it.id)";
+    let unique = format!("new Set({ids}).size === {ids}.length");
+    assert_eq!(browser.eval(&unique).unwrap(), true);
+    assert_eq!(browser.eval("window.harmed ?? null").unwrap(), json!(null));
+    for (width, height) in [(1280, 2400), (390, 2400)] {
+        browser.look(width, height, false).unwrap();
+        let fits = "document.documentElement.scrollWidth <= innerWidth";
+        browser.wait_for(fits).unwrap();
+        browser
+            .eval("document.querySelector('#curves').scrollIntoView()")
+            .unwrap();
+        picture(&mut browser, &format!("compare-{width}.png"));
+    }
     assert_quiet(&browser);
 }

@@ -25,7 +25,11 @@ pub fn of_baseline(name: &str, iops: &BTreeMap<String, u64>) -> ComparedRun {
     // Its figures are those of a run that has ended.
     doc.status = fathom_model::RunStatus::Complete;
     name.clone_into(&mut doc.id);
-    ComparedRun { doc, started_ms: 0 }
+    ComparedRun {
+        doc,
+        started_ms: 0,
+        dir: None,
+    }
 }
 
 /// A run as a baseline has it: the IOPS of each step, or of each job where it has no
@@ -59,6 +63,7 @@ pub fn as_baseline(run: &ComparedRun) -> ComparedRun {
     ComparedRun {
         doc,
         started_ms: run.started_ms,
+        dir: None,
     }
 }
 

@@ -1,21 +1,36 @@
-//! A comparison as one HTML page, with the distributions of latencies laid over each
-//! other.
+//! A comparison as one HTML page: the figures, and both sides laid over each other as
+//! curves, over time, as distributions of latencies.
 
+use std::collections::BTreeSet;
+
+use fathom_analysis::Sweep;
 use fathom_analysis::compare::CompareVerdict;
 use fathom_model::{Direction, Histogram, histogram};
+use fathom_record::RecordError;
 
 use super::text::{difference, interval, ratio, title, told, unmatched};
 use super::{CompareDocument, CompareRequest, ComparedRun};
 use crate::chart::palette::Ink;
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape};
+use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use crate::graphs::overlay;
+use crate::graphs::time::{StepIops, iops_over_time};
 use crate::html::markup::escape;
 use crate::html::plain::{drawn, plain_page};
+use crate::sweep::read_sweep;
 
-/// Distributions that are drawn.
+/// Graphs of a kind that are drawn.
 const CHARTS_MOST: usize = 24;
+/// Two stand beside each other on a screen, and one on a telephone can still be read.
+const SIZE: Size = Size {
+    width: 460.0,
+    height: 320.0,
+};
+
 /// The page.
-#[must_use]
-pub fn html(doc: &CompareDocument, request: &CompareRequest) -> String {
+///
+/// # Errors
+/// When a record cannot be read.
+pub fn html(doc: &CompareDocument, request: &CompareRequest) -> Result<String, RecordError> {
     let sides = [("A", &doc.a), ("B", &doc.b)]
         .map(|(name, runs)| format!("<p><b>{name}</b> {}</p>\n", escape(&runs.join(", "))));
     let mut page = String::new();
@@ -32,14 +47,58 @@ pub fn html(doc: &CompareDocument, request: &CompareRequest) -> String {
     for note in unmatched(doc).iter().chain(&doc.notes) {
         page += &format!("<p>{}</p>\n", escape(note));
     }
-    let charts: Vec<Chart> = distributions(request);
-    if !charts.is_empty() {
-        page += "<h2>Latencies</h2>\n";
+    let [a, b] = [&request.a, &request.b].map(|side| sweeps(side));
+    page += &section("curves", "Curves", &overlay::curves([&a?, &b?]));
+    let [a, b] = [&request.a, &request.b].map(|side| steps(side));
+    page += &section("time", "Over time", &overlay::over_time([&a?, &b?]));
+    page += &section("latencies", "Latencies", &distributions(request));
+    Ok(plain_page("Comparison", &sides.concat(), &page))
+}
+
+/// The curves of each run that has any.
+fn sweeps(side: &[ComparedRun]) -> Result<Vec<Sweep>, RecordError> {
+    let dirs = side.iter().filter_map(|run| run.dir.as_deref());
+    dirs.map(|dir| Ok(read_sweep(dir)?.sweep)).collect()
+}
+
+/// What each run did over time, of the first steps that are compared.
+fn steps(side: &[ComparedRun]) -> Result<Vec<Vec<StepIops>>, RecordError> {
+    let runs = side
+        .iter()
+        .filter_map(|run| Some((run, run.dir.as_deref()?)));
+    let each = runs.map(|(run, dir)| {
+        let prepares = |step: &&str| run.doc.preparations.iter().any(|name| name == step);
+        let mut names = BTreeSet::new();
+        for step in run.doc.jobs.iter().filter_map(|job| job.step.as_deref()) {
+            // As many as are drawn, and those that the other side lacks.
+            if names.len() < 2 * CHARTS_MOST && !prepares(&step) {
+                names.insert(step);
+            }
+        }
+        // A run of one job file has one step, which its jobs do not name.
+        iops_over_time(dir, &|name| names.is_empty() || names.contains(name))
+    });
+    each.collect()
+}
+
+/// Graphs of one kind; nothing without any.
+fn section(id: &str, title: &str, charts: &[Chart]) -> String {
+    if charts.is_empty() {
+        return String::new();
     }
-    for (place, chart) in charts.iter().take(CHARTS_MOST).enumerate() {
-        page += &drawn(chart, place);
-    }
-    plain_page("Comparison", &sides.concat(), &page)
+    let each = charts.iter().take(CHARTS_MOST).enumerate();
+    let each = each.map(|(place, chart)| drawn(chart, SIZE, &format!("{id}{place}")));
+    let left = match charts.len().saturating_sub(CHARTS_MOST) {
+        0 => String::new(),
+        _ => format!(
+            "<p>{CHARTS_MOST} of {} graphs are drawn here, the first ones; fathom graph draws all of a run</p>\n",
+            charts.len()
+        ),
+    };
+    format!(
+        "<h2 id=\"{id}\">{title}</h2>\n<div class=\"cards\">\n{}</div>\n{left}",
+        each.collect::<String>()
+    )
 }
 
 fn rows(doc: &CompareDocument) -> String {

@@ -8,6 +8,8 @@ mod html;
 mod sides;
 mod text;
 
+use std::path::PathBuf;
+
 use fathom_analysis::compare::{CompareVerdict, FigureComparison, compare};
 use fathom_model::{Direction, RunDocument, RunStatus, units};
 use serde::Serialize;
@@ -31,6 +33,8 @@ pub struct ComparedRun {
     pub doc: RunDocument,
     /// When it began, ms since 1970 UTC.
     pub started_ms: u64,
+    /// Its record, for what is drawn; a baseline has none.
+    pub dir: Option<PathBuf>,
 }
 
 /// What is compared.

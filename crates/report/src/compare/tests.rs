@@ -35,6 +35,7 @@ pub(crate) fn run(id: &str, at_ms: u64, iops: f64) -> ComparedRun {
     ComparedRun {
         doc,
         started_ms: at_ms,
+        dir: None,
     }
 }
 
@@ -78,7 +79,8 @@ fn a_faster_side_is_told_with_its_ratio_and_no_bandwidth_beside_it() {
         merge.contains("| `mix read` | IOPS | 1.00k | 1.30k | 1.300 |"),
         "{merge}"
     );
-    assert!(html(&doc, &CompareRequest::default()).contains("class=\"good\""));
+    let page = html(&doc, &CompareRequest::default()).unwrap();
+    assert!(page.contains("class=\"good\""));
 }
 
 #[test]
@@ -158,7 +160,7 @@ fn foreign_text_stays_text() {
         one.doc.jobs[0].name = "<b>|x`\n\u{1b}[31m".into();
     }
     let doc = comparison(&request);
-    let page = html(&doc, &request);
+    let page = html(&doc, &request).unwrap();
     assert!(!page.contains("<b>|x") && !page.contains('\u{1b}'));
     let merge = markdown(&doc);
     assert!(

@@ -137,6 +137,56 @@ pub(super) fn numbers(
     })
 }
 
+/// The 95 % intervals of points that were measured more than once.
+pub(super) fn error_bars(
+    series: &Curve,
+    ink: Ink,
+    estimate: impl Fn(&PointResult) -> Option<Estimate>,
+) -> Option<Layer> {
+    let mut bars = Vec::new();
+    let (mut n_min, mut n_max) = (u32::MAX, 0);
+    for point in &series.points {
+        let Some((x, found)) = point.point.x_value().zip(estimate(point)) else {
+            continue;
+        };
+        if let Some(half) = found.half_width_95 {
+            bars.push((x as f64, found.mean - half, found.mean + half));
+            (n_min, n_max) = (n_min.min(found.n), n_max.max(found.n));
+        }
+    }
+    let n = if n_min == n_max {
+        n_min.to_string()
+    } else {
+        format!("{n_min} … {n_max}")
+    };
+    (!bars.is_empty()).then(|| Layer {
+        name: Some(format!("95 % confidence interval, n = {n}")),
+        shape: Shape::ErrorBars(bars),
+        ink,
+    })
+}
+
+/// Failed and skipped points, on the axis.
+pub(super) fn left_out(series: &Curve) -> impl Iterator<Item = Layer> {
+    let on_axis = |wanted: fn(&SweepOutcome) -> bool| -> Vec<f64> {
+        let points = series.points.iter();
+        let fitting = points.filter(|point| wanted(&point.outcome));
+        fitting
+            .filter_map(|point| Some(point.point.x_value()? as f64))
+            .collect()
+    };
+    let failed = on_axis(|o| matches!(o, SweepOutcome::Failed(_) | SweepOutcome::Unfinished));
+    let skipped = on_axis(|o| matches!(o, SweepOutcome::Skipped(_)));
+    [("failed", failed, FAILED), ("skipped", skipped, SKIPPED)]
+        .into_iter()
+        .filter(|(_, points, _)| !points.is_empty())
+        .map(|(name, points, ink)| Layer {
+            name: Some(name.to_owned()),
+            shape: Shape::OnAxis(points),
+            ink,
+        })
+}
+
 fn has_value(points: &[(f64, f64)]) -> bool {
     points.iter().any(|(_, y)| y.is_finite())
 }
@@ -185,7 +235,7 @@ impl<'a> GraphContext<'a> {
         }
         let mut panel = Panel::new(self.x.clone(), metric.axis(&self.x.scale));
         let ink = Ink::new(of_direction(dir));
-        panel.layers.extend(self.error_bars(ink, estimate));
+        panel.layers.extend(error_bars(self.series, ink, estimate));
         panel.layers.push(Layer {
             name: None,
             shape: Shape::Curve(points),
@@ -193,7 +243,7 @@ impl<'a> GraphContext<'a> {
         });
         let doubtful = doubtful_points(self.series, |point| Some(estimate(point)?.mean));
         panel.layers.extend(hollow(doubtful, ink));
-        panel.layers.extend(self.left_out());
+        panel.layers.extend(left_out(self.series));
         panel.notes = self.best_points(best(self.series, dir), |point| {
             let estimate = estimate(point)?;
             Some((estimate.mean, value_text(metric.quantity(), estimate)))
@@ -209,56 +259,6 @@ impl<'a> GraphContext<'a> {
         let mut chart = self.chart(&what, panel, self.footer.clone());
         chart.description = describe(&what, &self.x.title, &chart.panels[0].notes[..described]);
         Some(chart)
-    }
-
-    /// The 95 % intervals of points that were measured more than once.
-    fn error_bars(
-        &self,
-        ink: Ink,
-        estimate: impl Fn(&PointResult) -> Option<Estimate>,
-    ) -> Option<Layer> {
-        let mut bars = Vec::new();
-        let (mut n_min, mut n_max) = (u32::MAX, 0);
-        for point in &self.series.points {
-            let Some((x, found)) = point.point.x_value().zip(estimate(point)) else {
-                continue;
-            };
-            if let Some(half) = found.half_width_95 {
-                bars.push((x as f64, found.mean - half, found.mean + half));
-                (n_min, n_max) = (n_min.min(found.n), n_max.max(found.n));
-            }
-        }
-        let n = if n_min == n_max {
-            n_min.to_string()
-        } else {
-            format!("{n_min} … {n_max}")
-        };
-        (!bars.is_empty()).then(|| Layer {
-            name: Some(format!("95 % confidence interval, n = {n}")),
-            shape: Shape::ErrorBars(bars),
-            ink,
-        })
-    }
-
-    /// Failed and skipped points, on the axis.
-    fn left_out(&self) -> impl Iterator<Item = Layer> {
-        let on_axis = |wanted: fn(&SweepOutcome) -> bool| -> Vec<f64> {
-            let points = self.series.points.iter();
-            let fitting = points.filter(|point| wanted(&point.outcome));
-            fitting
-                .filter_map(|point| Some(point.point.x_value()? as f64))
-                .collect()
-        };
-        let failed = on_axis(|o| matches!(o, SweepOutcome::Failed(_) | SweepOutcome::Unfinished));
-        let skipped = on_axis(|o| matches!(o, SweepOutcome::Skipped(_)));
-        [("failed", failed, FAILED), ("skipped", skipped, SKIPPED)]
-            .into_iter()
-            .filter(|(_, points, _)| !points.is_empty())
-            .map(|(name, points, ink)| Layer {
-                name: Some(name.to_owned()),
-                shape: Shape::OnAxis(points),
-                ink,
-            })
     }
 
     /// The best points, those that coincide with one label.
@@ -389,7 +389,7 @@ impl<'a> GraphContext<'a> {
             return None;
         }
         panel.layers.extend(named_once(doubtful));
-        panel.layers.extend(self.left_out());
+        panel.layers.extend(left_out(self.series));
         let what = format!("{} latency percentiles", words::direction(dir));
         Some(self.chart(&what, panel, self.footer.clone()))
     }

@@ -10,6 +10,7 @@ mod hosts;
 pub mod logs;
 mod metric;
 mod options;
+pub(crate) mod overlay;
 mod overview;
 pub mod prio;
 pub mod time;
@@ -26,7 +27,7 @@ use crate::CampaignRecord;
 use crate::chart::{Chart, Size};
 pub use metric::PointMetric;
 pub use options::{GraphAxes, over_options};
-pub(crate) use words::unnumbered;
+pub(crate) use words::{unnumbered, x_axis};
 
 /// A chart and where it belongs.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,20 +19,68 @@ use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape,
 /// # Errors
 /// When the record cannot be read; what is not damaged is drawn.
 pub fn over_time(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Graph>, RecordError> {
+    let mut graphs = Vec::new();
+    each_step(dir, wanted, &mut |step, facts| {
+        graphs.extend(step.graphs(facts));
+    })?;
+    Ok(graphs)
+}
+
+/// The IOPS of a step over time.
+#[derive(Debug)]
+pub(crate) struct StepIops {
+    /// The step's name, and that of the run where it has no steps.
+    pub name: String,
+    /// Which measurement of a point it is.
+    pub repetition: u32,
+    /// (ms since its begin, I/Os per second) of all jobs together.
+    pub of: BTreeMap<Direction, Vec<(f64, f64)>>,
+}
+
+/// As [`over_time`], of IOPS alone and as they are.
+///
+/// # Errors
+/// When the record cannot be read.
+pub(crate) fn iops_over_time(
+    dir: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Vec<StepIops>, RecordError> {
+    let mut steps = Vec::new();
+    each_step(dir, wanted, &mut |mut step, _| {
+        step.close();
+        let of = step.curves.iter();
+        let of = of.map(|(&dir, curves)| (dir, curves.iops.points()));
+        let of: BTreeMap<_, _> = of.filter(|(_, points)| !points.is_empty()).collect();
+        if !of.is_empty() {
+            steps.push(StepIops {
+                name: step.name,
+                repetition: step.repetition,
+                of,
+            });
+        }
+    })?;
+    Ok(steps)
+}
+
+/// Gives every step that is wanted, once it has ended.
+fn each_step(
+    dir: &Path,
+    wanted: &dyn Fn(&str) -> bool,
+    give: &mut dyn FnMut(GraphStep, &RunFacts),
+) -> Result<(), RecordError> {
     let mut entries = Entries::open(dir)?;
     let facts = RunFacts {
         run: entries.id(),
         device: entries.header.environment.as_ref().and_then(words::device),
         name: entries.header.name.clone(),
     };
-    let mut graphs = Vec::new();
     // A run of one job file has samples and may have no step.
     let mut step = wanted(&facts.name).then(|| GraphStep::new(&facts.name, 1));
     for entry in &mut entries {
         let Ok(entry) = entry else { continue };
         match entry.event {
             Event::Step { name, point, .. } => {
-                graphs.extend(step.take().into_iter().flat_map(|step| step.graphs(&facts)));
+                step.take().into_iter().for_each(|step| give(step, &facts));
                 let repetition = point.map_or(1, |point| point.repetition);
                 step = wanted(&name).then(|| GraphStep::new(&name, repetition));
             }
@@ -54,8 +102,8 @@ pub fn over_time(dir: &Path, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<Graph>
             _ => {}
         }
     }
-    graphs.extend(step.into_iter().flat_map(|step| step.graphs(&facts)));
-    Ok(graphs)
+    step.into_iter().for_each(|step| give(step, &facts));
+    Ok(())
 }
 
 /// What is said of the run.

@@ -11,7 +11,7 @@ use crate::folding::{Folded, cause};
 
 /// The x axis of curves: by powers of two for depths, and for jobs where they
 /// are powers of two, else by what the values are.
-pub(super) fn x_axis(option: &str, values: &[u64]) -> ChartAxis {
+pub(crate) fn x_axis(option: &str, values: &[u64]) -> ChartAxis {
     let powers = values.iter().all(|value| value.is_power_of_two());
     let wide = match (values.iter().min(), values.iter().max()) {
         (Some(&min), Some(&max)) => min > 0 && max / min >= 16,

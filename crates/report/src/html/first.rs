@@ -7,10 +7,13 @@ use fathom_analysis::{Curve, PointResult, SweepOutcome, best, knee};
 use fathom_model::environment::Target;
 use fathom_model::{Direction, RunStatus, VerdictLevel, units};
 
-use super::against::{self, AgainstBaseline};
+use super::PageExtras;
+use super::against;
+use super::answer;
 use super::curves::{GraphData, of_points, short, time_card};
 use super::markup::escape;
 use super::story::Story;
+use crate::answer::RunAnswer;
 use crate::document::rfc3339;
 use crate::folding::Folded;
 use crate::graphs::unnumbered;
@@ -24,7 +27,7 @@ const MOST_BANDWIDTH: &str = "most bandwidth";
 const TARGETS: usize = 2;
 
 /// The header of the page.
-pub fn screen(story: &Story, data: &GraphData, baselines: &[AgainstBaseline]) -> String {
+pub fn screen(story: &Story, data: &GraphData, extras: PageExtras<'_>) -> String {
     let doc = &story.doc;
     let class = match doc.status {
         RunStatus::Complete => "good",
@@ -39,8 +42,14 @@ pub fn screen(story: &Story, data: &GraphData, baselines: &[AgainstBaseline]) ->
     for line in [vec![circumstances(story)], targets(story)].concat() {
         let _ = writeln!(html, "<p class=\"lead\">{}</p>", escape(&line));
     }
-    let said = verdicts(story) + &answers(story) + &against::lines(baselines);
-    let picture = picture(story, data).unwrap_or_default();
+    let nothing = RunAnswer::default();
+    let answer = extras.answer.unwrap_or(&nothing);
+    let said = verdicts(story)
+        + &answer::first(answer)
+        + &answers(story)
+        + &against::lines(extras.against);
+    let picture = answer::picture(answer).or_else(|| picture(story, data));
+    let picture = picture.unwrap_or_default();
     let class = if picture.is_empty() { " alone" } else { "" };
     if !said.is_empty() || !picture.is_empty() {
         let _ = write!(

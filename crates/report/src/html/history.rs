@@ -7,6 +7,7 @@ use fathom_model::units;
 use super::markup::escape;
 use super::plain::{drawn, plain_page};
 use super::runs::{NONE_FOUND, encoded};
+use crate::chart::Size;
 use crate::history::{HistoryDocument, HistorySeries, by, chart, differed, title, word};
 
 /// Series of a page: where figures changed comes first, and what is left is counted.
@@ -97,7 +98,11 @@ fn choice(page: &HistoryPage) -> String {
 
 fn section(series: &HistorySeries, place: usize, is_served: bool) -> String {
     let mut html = format!("<section>\n<h2>{}</h2>\n", escape(&title(series)));
-    html += &drawn(&chart([series].into_iter()), place);
+    html += &drawn(
+        &chart([series].into_iter()),
+        Size::default(),
+        &place.to_string(),
+    );
     if !series.changes.is_empty() {
         html += "<ul class=\"verdicts\">\n";
         for change in &series.changes {

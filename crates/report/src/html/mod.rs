@@ -6,6 +6,7 @@
 //! docs/FORMAT.md.
 
 mod against;
+mod answer;
 mod bars;
 mod curves;
 mod first;
@@ -37,6 +38,7 @@ use marks::DoubtMarks;
 use markup::{PageSection, escape, json};
 pub use runs::{ListedRow, RunsPage, runs_page};
 
+use crate::answer::RunAnswer;
 use crate::snia;
 use story::{Places, Story};
 use tracks::Packer;
@@ -101,6 +103,8 @@ pub fn write(dir: &Path, out: &mut impl Write) -> Result<(), HtmlError> {
 pub struct PageExtras<'p> {
     /// Baselines that the run is measured against.
     pub against: &'p [AgainstBaseline],
+    /// What it was made to answer.
+    pub answer: Option<&'p RunAnswer>,
     /// It follows a run: it asks for `state` beside itself, a document with `tag` and
     /// `status`, and is loaded anew once the tag is not this one any more.
     pub tag: Option<&'p str>,
@@ -117,20 +121,22 @@ pub fn write_with(
     extras: PageExtras<'_>,
     out: &mut impl Write,
 ) -> Result<(), HtmlError> {
-    let PageExtras { against, tag, list } = extras;
+    let PageExtras { tag, list, .. } = extras;
     let story = Story::read(dir)?;
     let how = SampleReading::of(&story);
     let marks = DoubtMarks::of(&story);
     let data = GraphData::of(&story, nodes::NodesData::of(dir, &story), &marks);
     let mut sections = sections_of(dir, &story, &data, &how, &marks);
-    sections.splice(0..0, snia_pages(dir, &story)?);
+    let answer = extras.answer.and_then(answer::section);
+    let first = [snia_pages(dir, &story)?, answer];
+    sections.splice(0..0, first.into_iter().flatten());
     let html: String = sections.iter().map(PageSection::html).collect();
     let fills = BTreeMap::from([
         ("nonce", nonce()),
         ("version", escape(env!("CARGO_PKG_VERSION"))),
         ("title", escape(&format!("{} – Fathom", story.doc.name))),
         ("style", STYLES.concat()),
-        ("headline", first::screen(&story, &data, against)),
+        ("headline", first::screen(&story, &data, extras)),
         ("contents", contents(&sections, list)),
         ("sections", html),
         ("record", escape(&story.doc.id)),
@@ -209,6 +215,7 @@ fn contents(sections: &[PageSection], list: Option<&str>) -> String {
         .map(|section| {
             let short = match section.id {
                 "doubts" => "Doubts and notes",
+                "answer" => "Answer",
                 "tradeoff" => "IOPS / latency",
                 "hosts" => "Hosts",
                 _ => section.title,

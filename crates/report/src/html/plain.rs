@@ -20,9 +20,9 @@ pub fn plain_page(title: &str, lead: &str, body: &str) -> String {
     )
 }
 
-/// A chart of such a page, the one at this place.
-pub fn drawn(chart: &Chart, place: usize) -> String {
-    let svg = svg_within(chart, Size::default(), &place.to_string());
+/// A chart that no script draws; `key` as for [`svg_within`].
+pub fn drawn(chart: &Chart, size: Size, key: &str) -> String {
+    let svg = svg_within(chart, size, key);
     format!("<figure class=\"drawn\">{svg}</figure>\n")
 }
 

@@ -3,16 +3,20 @@
 use std::path::Path;
 
 use fathom_analysis::compare::{CompareVerdict, FigureComparison};
-use fathom_campaign::ab::{AbConfig, AbFigure, AbRow, AbSide, RaceNext, RaceStep};
+use fathom_campaign::ab::{AbConfig, AbFigure, AbRow, AbSide, AbState, RaceNext, RaceStep};
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::{VerdictLevel, units};
 use fathom_record::Record;
+use fathom_report::answer::{AnswerTable, RunAnswer};
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
 
 use crate::cmd::Global;
 use crate::out;
+
+/// What is said of one that was stopped.
+const UNFINISHED: &str = "the comparison did not come to its end: fathom resume goes on";
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -47,10 +51,7 @@ pub struct AbDocument<'c> {
 /// Shows it; gives the rows.
 pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<Vec<AbRow>> {
     let record = Record::open(dir)?;
-    let history = History::of(&record.entries);
-    let blank = JobStep::new((1, 1), "", String::new(), &[]);
-    let jobs = vec![blank; config.sides.len()];
-    let state = super::script(jobs, config).state(&history);
+    let state = state(config, &record);
     let verdict = fathom_report::read(dir)?.verdict;
     let verdict = verdict.map(|verdict| verdict.level);
     let rows = state.rows.clone();
@@ -74,12 +75,47 @@ pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<
     Ok(rows)
 }
 
+/// What the record tells of a comparison.
+fn state(config: &AbConfig, record: &Record) -> AbState {
+    let history = History::of(&record.entries);
+    let blank = JobStep::new((1, 1), "", String::new(), &[]);
+    let jobs = vec![blank; config.sides.len()];
+    super::script(jobs, config).state(&history)
+}
+
+/// What the report of the run shows first.
+pub fn of_report(config: &AbConfig, dir: &Path) -> anyhow::Result<RunAnswer> {
+    let state = state(config, &Record::open(dir)?);
+    let is_ended = state.next == RaceNext::Ended;
+    let mut answer = RunAnswer::default();
+    for row in &state.rows {
+        let margin = config.question.margin;
+        answer.say(
+            told(&row.comparison).0,
+            said(&config.sides, row, margin, is_ended),
+        );
+    }
+    if !is_ended {
+        answer.say(Tone::Doubtful, UNFINISHED);
+    }
+    let sides = config.sides.iter();
+    let sides: Vec<String> = sides
+        .map(|side| format!("{}: {}", side.name, side.label))
+        .collect();
+    answer.tables.push(AnswerTable {
+        title: sides.join(", "),
+        grid: table(&config.sides, &state.rows),
+    });
+    Ok(answer)
+}
+
 fn text(global: &Global, document: &AbDocument<'_>) {
     for side in document.sides {
         out::line(format_args!("{}  {}", side.name, side.label));
     }
     out::text("\n");
-    out::text(table(global, document.sides, &document.rows));
+    let style = out::style(global.color);
+    out::text(table(document.sides, &document.rows).render(style));
     let margin = document.margin_percent / 100.0;
     for row in &document.rows {
         out::line(said(document.sides, row, margin, document.ended));
@@ -88,12 +124,12 @@ fn text(global: &Global, document: &AbDocument<'_>) {
         out::line("some measurements are invalid: fathom explain says which and why");
     }
     if !document.ended {
-        out::line("the comparison did not come to its end: fathom resume goes on");
+        out::line(UNFINISHED);
     }
 }
 
 /// A table of comparisons against the first side.
-pub fn table(global: &Global, sides: &[AbSide], rows: &[AbRow]) -> String {
+pub fn table(sides: &[AbSide], rows: &[AbRow]) -> Grid {
     let mut grid = Grid::new([
         words("", 0),
         words("", 0),
@@ -126,7 +162,7 @@ pub fn table(global: &Global, sides: &[AbSide], rows: &[AbRow]) -> String {
             GridCell::new(tone, word),
         ]);
     }
-    grid.render(out::style(global.color))
+    grid
 }
 
 fn shown(figure: AbFigure, value: f64) -> String {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use fathom_analysis::find::FindGoal;
+use fathom_engine::jobfile::value::{self, BareTimeUnit};
 
 use super::emit::FindEmit;
-use crate::cmd::job::duration;
 
 /// What is searched: one of these.
 #[derive(Debug, Clone, clap::Args)]
@@ -15,25 +15,25 @@ pub struct GoalArgs {
     #[arg(long)]
     knee: bool,
     /// Limit of the mean latency
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = latency)]
     mean: Option<Duration>,
     /// Limit of the median
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = latency)]
     p50: Option<Duration>,
     /// Limit of the 90th percentile
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = latency)]
     p90: Option<Duration>,
     /// Limit of the 95th percentile
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = latency)]
     p95: Option<Duration>,
     /// Limit of the 99th percentile
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = latency)]
     p99: Option<Duration>,
     /// Limit of the 99.9th percentile
-    #[arg(long = "p99.9", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "p99.9", value_name = "TIME", value_parser = latency)]
     p999: Option<Duration>,
     /// Limit of the 99.99th percentile
-    #[arg(long = "p99.99", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "p99.99", value_name = "TIME", value_parser = latency)]
     p9999: Option<Duration>,
     /// Limit of how busy the CPUs of the machine are, in percent of all of them
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
@@ -45,6 +45,15 @@ pub struct GoalArgs {
     /// at random, for another program
     #[arg(long, value_enum, value_name = "FOR")]
     pub emit: Option<FindEmit>,
+}
+
+/// Reads a latency as fio does a time, in seconds without a unit: `500us`, `1ms`.
+fn latency(text: &str) -> Result<Duration, String> {
+    let time_us = value::time_us(text, BareTimeUnit::Seconds).map_err(|fault| fault.to_string())?;
+    match u64::try_from(time_us).map(Duration::from_micros) {
+        Ok(time) if !time.is_zero() => Ok(time),
+        _ => Err("it must be at least 1us".to_owned()),
+    }
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -7,7 +7,10 @@ use fathom_campaign::find::{COMMAND, MapConfig, MapScript};
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::FigureVerdict;
 use fathom_record::Record;
+use fathom_report::answer::{AnswerTable, RunAnswer};
+use fathom_report::chart::{Size, Theme};
 use fathom_report::load_map;
+use fathom_report::style::Tone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,14 +74,40 @@ impl MapPlan {
         }
     }
 
+    /// The map of a record, as far as it has come.
+    fn of_record(&self, record: &Record) -> LoadMap {
+        let history = History::of(&record.entries);
+        let blank = JobStep::new((1, 1), COMMAND, String::new(), &[]);
+        self.script(blank).state(&history).0
+    }
+
+    /// What reports and graphs of the run show first.
+    pub fn answer(&self, dir: &Path) -> anyhow::Result<RunAnswer> {
+        let map = self.of_record(&Record::open(dir)?);
+        let mut answer = RunAnswer::default();
+        if map.cells.is_empty() || is_open(&map) {
+            answer.say(Tone::Doubtful, super::show::unfinished());
+        }
+        if let Some(said) = load_map::sentence(&map) {
+            let verdict = fathom_report::read(dir)?.verdict;
+            answer.say(super::show::tone(verdict.as_ref()), said);
+        }
+        if !map.cells.is_empty() {
+            answer.draw("map", load_map::chart(&map));
+            let title = format!("p{} of reads, beside writes", map.percent);
+            let grid = load_map::grid(&map);
+            answer.tables.push(AnswerTable { title, grid });
+        }
+        Ok(answer)
+    }
+
     /// The table, and the graph.
     pub fn show(&self, global: &Global, dir: &Path) -> anyhow::Result<()> {
         let record = Record::open(dir)?;
-        let history = History::of(&record.entries);
-        let blank = JobStep::new((1, 1), COMMAND, String::new(), &[]);
-        let map = self.script(blank).state(&history).0;
+        let map = self.of_record(&record);
         if let Some(file) = &self.svg {
-            write_named(file, load_map::svg(&map))?;
+            let svg = load_map::chart(&map).svg(&Theme::LIGHT, Size::default());
+            write_named(file, svg)?;
         }
         if global.json {
             return out::json(&MapDocument {
@@ -88,11 +117,16 @@ impl MapPlan {
                 verdict: fathom_report::read(dir)?.verdict,
             });
         }
-        out::text(load_map::table(&map, out::style(global.color)));
-        let is_open = |it: &fathom_analysis::find::MapCell| it.outcome == MapOutcome::Open;
-        if map.cells.is_empty() || map.cells.iter().any(is_open) {
+        out::text(load_map::grid(&map).render(out::style(global.color)));
+        if map.cells.is_empty() || is_open(&map) {
             out::line(super::show::unfinished());
         }
         Ok(())
     }
+}
+
+/// Whether a place of it has not been measured.
+fn is_open(map: &LoadMap) -> bool {
+    let mut cells = map.cells.iter();
+    cells.any(|cell| cell.outcome == MapOutcome::Open)
 }

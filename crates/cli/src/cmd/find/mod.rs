@@ -1,6 +1,6 @@
 //! `fathom find`: how much load a latency allows, and how much is enough.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
@@ -8,6 +8,7 @@ use fathom_analysis::find::{FindGoal, FindLoads, WholeLoad};
 use fathom_campaign::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
 use fathom_campaign::flow::JobStep;
 use fathom_model::{Direction, Exit};
+use fathom_report::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::{HostArgs, SharedHosts};
@@ -365,6 +366,14 @@ fn check_open(engine: EngineOrSim) -> anyhow::Result<()> {
 }
 
 impl FindPlan {
+    /// What reports and graphs of its run show first.
+    pub fn answer(&self, dir: &Path) -> anyhow::Result<RunAnswer> {
+        match &self.map {
+            Some(map) => map.answer(dir),
+            None => show::answer(&self.config, dir),
+        }
+    }
+
     /// Runs it, into a new record or the one to go on with.
     pub fn run(
         mut self,

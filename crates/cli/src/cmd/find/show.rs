@@ -5,9 +5,11 @@ use std::path::Path;
 use fathom_analysis::find::{FindAnswer, FindEnd, FindGoal, FindLoads, ProbeResult};
 use fathom_campaign::find::{COMMAND, FindConfig, FindScript, RowFound};
 use fathom_campaign::flow::{History, JobStep};
-use fathom_model::{FigureVerdict, units};
+use fathom_model::{FigureVerdict, VerdictLevel, units};
 use fathom_record::Record;
+use fathom_report::answer::{AnswerTable, RunAnswer};
 use fathom_report::grid::{Grid, GridCell, figures, words};
+use fathom_report::search::SearchGraph;
 use fathom_report::style::Tone;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -84,14 +86,9 @@ pub fn show(
     }
     for row in &found {
         if found.len() == 1 {
-            out::text(curve(global, config, row));
+            out::text(curve(config, row).render(out::style(global.color)));
         }
-        let name = match row.row.name.is_empty() {
-            true => String::new(),
-            false => format!("{}: ", row.row.name),
-        };
-        let answer = row.answer.as_ref();
-        out::line(name + &answer.map_or_else(unfinished, |it| said(config, it)));
+        out::line(sentence(config, row));
         let against = row.verdict.iter().flat_map(FigureVerdict::against);
         against.for_each(|it| out::line(format!("  {}: {}", it.level.name(), it.sentence)));
     }
@@ -101,11 +98,83 @@ pub fn show(
     Ok(())
 }
 
+/// What reports and graphs of the run show first.
+pub fn answer(config: &FindConfig, dir: &Path) -> anyhow::Result<RunAnswer> {
+    let mut found = found(&Record::open(dir)?, config);
+    let judged = fathom_report::read(dir)?;
+    let mut answer = RunAnswer::default();
+    for row in &mut found {
+        row.judge(&judged);
+        let has_load = row.answer.is_some_and(|it| it.load.is_some());
+        let tone = match has_load {
+            true => tone(row.verdict.as_ref()),
+            false => Tone::Doubtful,
+        };
+        answer.say(tone, sentence(config, row));
+        let probes = looked(config.goal, &row.probes);
+        let probes: Vec<ProbeResult> = probes.into_iter().map(|(probe, _)| probe).collect();
+        let graph = SearchGraph {
+            title: title(config, row),
+            over: &config.over,
+            goal: config.goal,
+            // It is the title of an axis.
+            figure: figure(config).replacen("mean", "Mean", 1),
+            probes: &probes,
+            answer: row.answer,
+        };
+        let name = match row.row.name.as_str() {
+            "" => COMMAND.to_owned(),
+            name => format!("{COMMAND}-{name}"),
+        };
+        if let Some(chart) = graph.chart() {
+            answer.draw(&name, chart);
+        }
+        answer.tables.push(AnswerTable {
+            title: row.row.name.clone(),
+            grid: curve(config, row),
+        });
+    }
+    if config.rows.len() > found.len() {
+        answer.say(Tone::Doubtful, unfinished());
+    }
+    Ok(answer)
+}
+
+/// How an answer is set whose figures are worth this.
+pub fn tone(verdict: Option<&FigureVerdict>) -> Tone {
+    match verdict.map(|verdict| verdict.level) {
+        Some(VerdictLevel::Suspect | VerdictLevel::Invalid) => Tone::Doubtful,
+        _ => Tone::Good,
+    }
+}
+
+/// What was searched, over a graph.
+fn title(config: &FindConfig, row: &RowFound) -> String {
+    let what = match limit(config) {
+        Some(limit) => format!("How much load keeps {limit}"),
+        None => format!("Which {} is enough", config.over),
+    };
+    match row.row.name.as_str() {
+        "" => what,
+        name => format!("{what}: {name}"),
+    }
+}
+
+/// The answer of one search.
+fn sentence(config: &FindConfig, row: &RowFound) -> String {
+    let name = match row.row.name.is_empty() {
+        true => String::new(),
+        false => format!("{}: ", row.row.name),
+    };
+    let answer = row.answer.as_ref();
+    name + &answer.map_or_else(unfinished, |it| said(config, it))
+}
+
 pub fn unfinished() -> String {
     "the search did not come to its end: fathom resume goes on".to_owned()
 }
 
-fn curve(global: &Global, config: &FindConfig, row: &RowFound) -> String {
+fn curve(config: &FindConfig, row: &RowFound) -> Grid {
     let has_cpu = matches!(config.goal, FindGoal::Cpu { .. });
     let mut columns = vec![figures("load", 0), figures("n", 0), figures("IOPS", 0)];
     columns.push(figures(if has_cpu { "CPUs" } else { "latency" }, 0));
@@ -141,7 +210,7 @@ fn curve(global: &Global, config: &FindConfig, row: &RowFound) -> String {
             },
         ]);
     }
-    grid.render(out::style(global.color))
+    grid
 }
 
 /// The probes by their load, and how many each line is of. Of a knee those of a load are
@@ -224,12 +293,18 @@ fn limit(config: &FindConfig) -> Option<String> {
     if let FindGoal::Cpu { .. } = config.goal {
         return Some(format!("CPUs ≤ {limit} %"));
     }
+    Some(format!("{} ≤ {}", figure(config), units::latency(limit)))
+}
+
+/// What has the limit: `p99 of reads`.
+fn figure(config: &FindConfig) -> String {
+    if let FindGoal::Cpu { .. } = config.goal {
+        return "CPUs".to_owned();
+    }
     let figure = match config.percent {
         Some(percent) => format!("p{percent}"),
         None => "mean latency".to_owned(),
     };
-    let of = config
-        .of
-        .map_or_else(String::new, |dir| format!(" of {}s", dir.name()));
-    Some(format!("{figure}{of} ≤ {}", units::latency(limit)))
+    let of = config.of.map(|dir| format!(" of {}s", dir.name()));
+    figure + &of.unwrap_or_default()
 }

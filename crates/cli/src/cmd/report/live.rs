@@ -10,6 +10,7 @@ use fathom_report::html::{self, PageExtras};
 use serde::Serialize;
 
 use super::baselines::WantedBaselines;
+use crate::cmd::answered;
 use crate::http::Response;
 
 /// Of the time that pages take to make, so many times as much passes before the next: what
@@ -65,6 +66,7 @@ impl MadePage {
         let follows = page.list.is_none() || state.status == RunStatus::Running;
         let extras = PageExtras {
             against: &page.baselines.against(&page.dir)?,
+            answer: Some(&answered::of(&page.dir)),
             tag: follows.then_some(state.tag.as_str()),
             list: page.list,
         };

@@ -14,7 +14,7 @@ use fathom_model::{Exit, RunStatus, units};
 use fathom_report::html::{self, AgainstBaseline, HtmlError, PageExtras};
 use serde::Serialize;
 
-use super::{Global, archived, pages, show};
+use super::{Global, answered, archived, pages, show};
 use crate::http::{ListenAddress, Request, Response, Server};
 use crate::out;
 use crate::pictures;
@@ -154,6 +154,7 @@ impl WrittenPage {
     fn write(&self, out: &mut impl Write) -> Result<(), HtmlError> {
         let extras = PageExtras {
             against: &self.against,
+            answer: Some(&answered::of(&self.dir)),
             ..PageExtras::default()
         };
         html::write_with(&self.dir, extras, out)?;
