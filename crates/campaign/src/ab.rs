@@ -12,7 +12,7 @@ mod tune;
 
 pub use knobs::TuneLoad;
 pub use race::{AbFigure, AbQuestion, AbRow, AbState, Race, RaceNext, RaceStep};
-pub use setup::{AbSetup, AbSide};
+pub use setup::{AbSetup, AbSide, SideFio};
 pub use tune::{TUNE_COMMAND, TuneConfig, TuneKnob, TuneScript, TuneState, TuneTrial, TuneValue};
 
 /// The command in records.

@@ -1,6 +1,7 @@
 //! `fathom ab`: which of some settings is faster, and that all is put back.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -93,7 +94,13 @@ fn what_cannot_be_compared_is_refused_before_anything_is_done() {
     };
     refused(&["--b", "elevator=bfq"], 2, "scheduler, nr_requests");
     refused(&["--b", "vm.swappiness=1"], 2, "vm.dirty_ratio");
-    refused(&["--b", "fio=/usr/bin/fio"], 2, "fathom compare");
+    refused(&["--b", "fio=/nosuch/fio"], 5, "no such program");
+    refused(&["--b", "fio=/bin/sh"], 5, "is not fio");
+    refused(
+        &["--b", "fio=fio", "--engine", "native"],
+        2,
+        "--engine native",
+    );
     refused(&["--b", "kernel=6.1"], 2, "fathom compare");
     refused(&["--b", "z.bs=8k"], 3, "no section [z]");
     refused(&["--b", "a.blocksize_of=8k"], 3, "blocksize_of");
@@ -112,6 +119,59 @@ fn what_cannot_be_compared_is_refused_before_anything_is_done() {
         "a simulated device",
     );
     assert_eq!(program.records(), Vec::<PathBuf>::new());
+}
+
+/// Another fio, by what it says of itself, which runs the installed one.
+fn other_fio(program: &ProgramUnderTest, version: &str) -> PathBuf {
+    let text =
+        format!("#!/bin/sh\n[ \"$1\" = --version ] && echo {version} && exit\nexec fio \"$@\"\n");
+    program.file("other-fio", &text);
+    let path = program.path().join("other-fio");
+    let mut mode = fs::metadata(&path).unwrap().permissions();
+    mode.set_mode(0o755);
+    fs::set_permissions(&path, mode).unwrap();
+    path
+}
+
+#[test]
+fn two_fios_are_compared_and_their_versions_stand_in_it() {
+    let test = "two_fios_are_compared_and_their_versions_stand_in_it";
+    if Command::new("fio").arg("--version").output().is_err() {
+        return skip(test, "fio is not installed");
+    }
+    let program = program();
+    program.file(
+        "a.fio",
+        "[a]\nioengine=null\nrw=read\nsize=1g\nrate_iops=200\n",
+    );
+    let other = other_fio(&program, "fio-3.99");
+    let b = format!("fio={}", other.display());
+    let args = [
+        "ab", "a.fio", "--b", &b, "--each", "300ms", "--margin", "50%", "--json", "-q",
+    ];
+    let found = json(&program.run(&args), 0);
+    assert_eq!(found["sides"][1]["fio"]["version"], "fio-3.99", "{found}");
+    let label = found["sides"][1]["label"].as_str().unwrap();
+    assert!(label.ends_with("other-fio (fio-3.99)"), "{label}");
+    let installed = found["sides"][0]["fio"]["version"].as_str().unwrap();
+    assert!(installed.starts_with("fio-") && installed != "fio-3.99");
+    // Each measurement has been made by its own.
+    let log = fs::read_to_string(program.records()[0].join("events.jsonl")).unwrap();
+    let events = log.lines().map(|line| serde_json::from_str(line).unwrap());
+    let started: Vec<Value> = events
+        .filter(|it: &Value| it["event"] == "engine_started")
+        .collect();
+    let measured = found["measured"].as_array().unwrap();
+    assert_eq!(started.len(), measured.len());
+    for (started, measured) in started.iter().zip(measured) {
+        let is_other = started["argv"][0].as_str().unwrap().ends_with("other-fio");
+        assert_eq!(is_other, measured["side"] == 1, "{started}");
+    }
+    // It does not go on with another one.
+    other_fio(&program, "fio-3.100");
+    let refused = program.run(&["resume"]);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("fio-3.99"));
 }
 
 /// A device, a job that reads it, and where its settings are.

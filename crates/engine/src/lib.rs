@@ -64,6 +64,9 @@ pub struct Request {
     pub interval: Duration,
     /// Longest time the run may take; `None` is no limit.
     pub deadline: Option<Duration>,
+    /// The program that the engine fio runs, where it is not that of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio: Option<PathBuf>,
 }
 
 /// Why an engine gave up before or while running; failures of jobs are events.

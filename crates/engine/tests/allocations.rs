@@ -64,6 +64,7 @@ fn of(dir: &Path, options: &str, ios: u64) -> u64 {
         raw_dir: dir.to_owned(),
         interval: Duration::from_millis(50),
         deadline: Some(Duration::from_secs(300)),
+        fio: None,
     };
     let before = COUNTED.load(Relaxed);
     let outcome = Native::new().run(&request, &Control::default(), &mut Deaf);

@@ -29,6 +29,18 @@ pub struct AbSide {
     /// A command before it is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// The fio that runs it, where sides have different ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fio: Option<SideFio>,
+}
+
+/// The fio of a side.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct SideFio {
+    /// The program.
+    pub path: PathBuf,
+    /// As it tells its version.
+    pub version: String,
 }
 
 /// What the sides of a comparison change.
@@ -73,6 +85,7 @@ impl AbSetup {
             job_file: format!("{name}.fio").into(),
             raw: name.clone().into(),
             name,
+            fio: side.fio.as_ref().map(|fio| fio.path.clone()),
             ..job.clone()
         };
         Next::Do(job.task())

@@ -180,6 +180,7 @@ impl TuneScript {
             label,
             values: self.values(&choice),
             command: None,
+            fio: None,
         };
         ('a'..='z').zip(choices).map(side).collect()
     }

@@ -42,6 +42,8 @@ pub struct JobStep {
     pub interval: Duration,
     /// The longest it may take.
     pub deadline: Option<Duration>,
+    /// The fio that runs it, where it is not that of the run.
+    pub fio: Option<PathBuf>,
     /// What it costs.
     pub load: Load,
     /// Its text is read where it is run, and kept beside other texts of its name; each try
@@ -70,6 +72,7 @@ impl JobStep {
             work_dir: None,
             interval: Duration::from_secs(1),
             deadline: None,
+            fio: None,
             load: Load::of(jobs),
             keeps_versions: false,
         }
@@ -128,6 +131,7 @@ impl JobStep {
             raw_dir,
             interval: self.interval,
             deadline: self.deadline,
+            fio: self.fio.clone(),
         }
     }
 

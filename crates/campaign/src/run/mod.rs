@@ -433,6 +433,7 @@ impl<'p> ReadyCampaign<'p> {
                 raw_dir: record.join("raw").join(id),
                 interval: self.plan.settings.interval,
                 deadline: None,
+                fio: None,
             };
             Ok((job.text, self.checked.selected.command(&request)?))
         };

@@ -31,8 +31,8 @@ use sides::{AbChange, Sides, SidesArgs};
 KEY is a setting of the device that the jobs use (scheduler, nr_requests, wbt_lat_usec,
 read_ahead_kb, max_sectors_kb, nomerges, rq_affinity, io_poll_delay, write_cache), of the machine
 (governor, vm.dirty_ratio, vm.dirty_bytes, vm.dirty_background_ratio, vm.dirty_background_bytes,
-vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs), or JOB.OPTION of a job. What a side does
-not set is as it stood. Settings are put back at the end; after a kill 'fathom restore' does it.
+vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs), JOB.OPTION of a job, or fio: the program
+that runs it. What a side does not set is as it stood. Settings are put back at the end; after a kill 'fathom restore' does it.
 
 Examples:
   fathom ab mix.fio --a scheduler=none --b scheduler=bfq
@@ -40,6 +40,7 @@ Examples:
   fathom ab mix.fio --vary scheduler=none,bfq,kyber
   fathom ab mix.fio --a mix.bs=4k --b mix.bs=8k --figure bw --engine sim
   fathom ab mix.fio --b mix.iodepth=8 --hosts bench1,bench2   of both together
+  fathom ab mix.fio --b fio=/opt/fio/bin/fio             against the fio that is installed
   fathom ab mix.fio --b-do 'tuned-adm profile throughput-performance' --undo 'tuned-adm off'
   fathom ab mix.fio --pairs 40 --margin 1%               how noisy is it? the same twice
   fathom ab mix.fio --b scheduler=bfq --fail-if slower   exit code 7 where it holds")]
@@ -133,8 +134,9 @@ pub struct AbPlan {
 
 /// Runs it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let options = args.run.options()?;
+    let mut options = args.run.options()?;
     let sides = Sides::of(&args.sides)?;
+    sides.engine(&mut options)?;
     let hosts = SharedHosts::of(&args.hosts, &options)?;
     let elsewhere = || hosts.as_ref().map(|hosts| hosts.variables.clone());
     let base = args.question.settings();
@@ -177,6 +179,7 @@ impl AbPlan {
         record: Option<PathBuf>,
         dry_run: bool,
     ) -> anyhow::Result<Exit> {
+        sides::are_as_they_were(&self.config.sides)?;
         let kept = Plan::Ab(Box::new(self.clone())).kept()?;
         let config = &self.config;
         let job = self.job.clone();

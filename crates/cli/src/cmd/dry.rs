@@ -15,9 +15,13 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::hosts::SharedHosts;
 use super::run::failed;
 use super::{ExitError, Global};
 use crate::out;
+
+/// The engine of several machines that each choose their own.
+const EACH_CHOOSES: &str = "auto";
 
 /// What an act would execute: on a simulated device nothing.
 pub fn commands_of(act: &dyn Act, selected: &EngineHandle) -> Vec<String> {
@@ -141,8 +145,10 @@ impl<'g> DryRun<'g> {
         let path = job_file.display();
         match argv {
             [] => {
-                let engine = selected.engine().name();
-                self.line(format_args!("# the {engine} engine runs {path}"));
+                self.line(match selected.engine().name() {
+                    EACH_CHOOSES => format!("# the engine that each machine chooses runs {path}"),
+                    engine => format!("# the {engine} engine runs {path}"),
+                });
             }
             argv => self.line(quoted(argv)),
         }
@@ -240,8 +246,18 @@ pub fn quoted(words: &[String]) -> String {
 
 /// Shows what is left of a plan, also when it would be refused.
 pub fn show(global: &Global, ready: &Ready<'_>) -> anyhow::Result<Exit> {
+    show_on(global, ready, None)
+}
+
+/// The same of what several machines do together, where there are any.
+pub fn show_on(
+    global: &Global,
+    ready: &Ready<'_>,
+    hosts: Option<&SharedHosts>,
+) -> anyhow::Result<Exit> {
     let tasks = ready.left(Case::Best);
     let mut dry = DryRun::new(global);
+    hosts.map_or(Ok(()), |hosts| hosts.tell(&mut dry))?;
     for task in &tasks {
         dry.task(task, ready.selected(), &global.runs.join("RUN"))?;
         if out::is_stopped() {
@@ -258,7 +274,8 @@ pub fn show(global: &Global, ready: &Ready<'_>) -> anyhow::Result<Exit> {
             false => budget::sentence(&cost(&tasks), &Endurance::default()),
         });
     }
-    dry.document.engine = Some(ready.selected().engine().name().to_owned());
+    let engine = ready.selected().engine().name();
+    dry.document.engine = (engine != EACH_CHOOSES).then(|| engine.to_owned());
     dry.document.layouts = layouts.to_vec();
     dry.end(ready.refusal().map(ExitError::from))
 }

@@ -322,14 +322,7 @@ pub fn dry_run(global: &Global, names: &[String], job: &HostsJob) -> anyhow::Res
     let words = ["fathom"].into_iter().chain(agent).chain(shown);
     let words: Vec<String> = words.map(str::to_owned).collect();
     let mut dry = DryRun::new(global);
-    for name in names {
-        dry.line(format_args!("ssh {name} {}", quoted(&words)));
-    }
-    for (name, variables) in &job.variables {
-        for (variable, value) in variables {
-            dry.line(format_args!("# {name}: {variable}={value}"));
-        }
-    }
+    connections(&dry, names, &words, &job.variables);
     for step in &job.steps {
         dry.line(format_args!("# step: {step}"));
         dry.act(step, &[]);
@@ -363,6 +356,23 @@ pub fn dry_run(global: &Global, names: &[String], job: &HostsJob) -> anyhow::Res
         files: job.files.iter().map(file).collect(),
     });
     dry.end(None)
+}
+
+/// Shows how each machine is reached, and what it is told of variables.
+fn connections(
+    dry: &DryRun<'_>,
+    names: &[String],
+    words: &[String],
+    variables: &BTreeMap<String, BTreeMap<String, String>>,
+) {
+    for name in names {
+        dry.line(format_args!("ssh {name} {}", quoted(words)));
+    }
+    for (name, variables) in variables {
+        for (variable, value) in variables {
+            dry.line(format_args!("# {name}: {variable}={value}"));
+        }
+    }
 }
 
 /// The records that the machines made, as far as they came to make one, in the

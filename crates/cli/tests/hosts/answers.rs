@@ -123,6 +123,11 @@ fn what_one_machine_refuses_or_loses_ends_the_search() {
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");
         assert!(said(&refused).contains(words), "{words}: {refused:?}");
     }
+    let dry = ["--hosts", "m1,m2", "--dry-run"];
+    let shown = bench.command(&lab, &[&closed[..], &dry].concat()).output();
+    let shown = said(&shown.unwrap());
+    assert!(shown.contains("ssh m2 fathom agent"), "{shown}");
+    assert!(shown.contains("that each machine chooses"), "{shown}");
     let (code, doc) = bench.json(&lab, &[&closed[..], &["--hosts", "m1,nosuch"]].concat());
     assert_eq!((code, &doc["answer"]), (Some(1), &Value::Null), "{doc}");
     let (_, shown) = bench.json(&lab, &["show"]);
@@ -196,7 +201,7 @@ fn options_of_jobs_are_compared_on_two_machines_together() {
     let refused = bench.command(&lab, &settings).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
     assert!(
-        said(&refused).contains("on this machine only"),
+        said(&refused).contains("this machine only"),
         "{refused:?}"
     );
     (0..2).for_each(|place| nothing_left(&lab, place));

@@ -11,6 +11,8 @@
 //! - [`parse_only`]: whether fio takes job files, asked without running them
 //! - [`version`]: which fio is here; [`inventory`]: its engines and options
 
+use std::borrow::Cow;
+
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
 mod arrivals;
@@ -75,7 +77,18 @@ impl Fio {
     /// # Errors
     /// When the current folder, which relative paths are meant from, is gone.
     pub fn command(&self, request: &Request) -> Result<Vec<String>, EngineError> {
-        run::command(self, request)
+        run::command(&self.of(request), request)
+    }
+
+    /// The same engine with the fio that a request names.
+    fn of(&self, request: &Request) -> Cow<'_, Self> {
+        match &request.fio {
+            None => Cow::Borrowed(self),
+            Some(path) => Cow::Owned(Self {
+                program: version::Program { path: path.clone() },
+                ..self.clone()
+            }),
+        }
     }
 }
 
@@ -90,6 +103,6 @@ impl Engine for Fio {
         control: &Control,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, EngineError> {
-        run::run(self, request, control, sink)
+        run::run(&self.of(request), request, control, sink)
     }
 }

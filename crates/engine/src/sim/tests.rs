@@ -28,6 +28,7 @@ fn run(sim: &Sim, job: &str, deadline: Option<Duration>) -> (Outcome, Kept) {
         raw_dir: dir.path().join("raw"),
         interval: Duration::from_secs(1),
         deadline,
+        fio: None,
     };
     let mut kept = Kept::default();
     let outcome = sim.run(&request, &Control::default(), &mut kept).unwrap();

@@ -66,6 +66,7 @@ impl Bench {
             raw_dir: self.dir.path().join("raw"),
             interval: Duration::from_millis(200),
             deadline: Some(Duration::from_secs(300)),
+            fio: None,
         }
     }
 

@@ -94,6 +94,7 @@ pub(crate) fn request(job_file: PathBuf, dir: &Path) -> Request {
         raw_dir: dir.to_owned(),
         interval: Duration::from_millis(100),
         deadline: Some(Duration::from_secs(300)),
+        fio: None,
     }
 }
 

@@ -1,11 +1,14 @@
 //! The sides of a comparison, as the command line has them, judged before anything is
 //! changed.
 
-use fathom_campaign::ab::{AbSetup, AbSide};
-use fathom_campaign::flow::undo;
+use std::path::Path;
+
+use fathom_campaign::ab::{AbSetup, AbSide, SideFio};
+use fathom_campaign::flow::{RunOptions, undo};
 use fathom_device::settings::{SettingError, Settings, is_of_device, names};
 use fathom_device::{Sys, SysBlock, identity};
-use fathom_model::Exit;
+use fathom_engine::fio::version::Program;
+use fathom_model::{Exit, Failure};
 use fathom_record::UndoNote;
 
 use crate::cmd::ExitError;
@@ -15,6 +18,9 @@ use crate::out;
 
 /// More sides than this nobody compares in one evening; their names are letters.
 const SIDES_MOST: usize = 16;
+
+/// The key that names the fio of a side.
+const FIO: &str = "fio";
 
 /// What the sides are.
 #[derive(Debug, Clone, clap::Args)]
@@ -54,11 +60,11 @@ impl std::str::FromStr for AbChange {
             .split_once('=')
             .ok_or("write KEY=VALUE, as in scheduler=none or mix.bs=4k")?;
         match key {
-            "fio" => return Err("one engine runs all sides\n  to do: make a run with each fio, in turn, and give them to fathom compare".into()),
+            FIO if value.is_empty() => return Err("name a program, as in fio=/opt/fio/bin/fio".into()),
             "kernel" => return Err("no kernel goes away and comes back between two measurements\n  to do: make runs with each kernel, and give them to fathom compare".into()),
             _ => {}
         }
-        let is_known = names().any(|known| known == key) || key.contains('.');
+        let is_known = names().any(|known| known == key) || key.contains('.') || key == FIO;
         let is_vm = key.starts_with("vm.") && !names().any(|known| known == key);
         match is_known && !is_vm {
             true => Ok(Self {
@@ -77,7 +83,7 @@ impl AbChange {
 
     /// As an option of a job, where it is one.
     pub fn of_job(&self) -> Option<Setting> {
-        (!self.is_setting()).then(|| Setting {
+        (!self.is_setting() && self.key != FIO).then(|| Setting {
             key: self.key.clone(),
             value: Some(self.value.clone()),
         })
@@ -146,6 +152,43 @@ impl Sides {
         })
     }
 
+    /// What runs them: fio, where sides name one.
+    ///
+    /// # Errors
+    /// That another engine was asked for.
+    pub fn engine(&self, options: &mut RunOptions) -> Result<(), ExitError> {
+        if !self.all.iter().any(|side| side.fio().is_some()) {
+            return Ok(());
+        }
+        match options.engine.as_str() {
+            "" | "auto" | "fio" => {
+                FIO.clone_into(&mut options.engine);
+                Ok(())
+            }
+            other => {
+                let what =
+                    format!("fio= is for the engine fio, and --engine {other} was asked for");
+                Err(ExitError::new(Exit::Usage, what))
+            }
+        }
+    }
+
+    /// The fio of each side, where sides name one: the others have that of the run.
+    fn programs(&self, job: &job::JobPlan) -> anyhow::Result<Vec<Option<SideFio>>> {
+        if !self.all.iter().any(|side| side.fio().is_some()) {
+            return Ok(vec![None; self.all.len()]);
+        }
+        let program = |(place, side): (usize, &AskedSide)| {
+            let asked = side.fio().or(job.options.fio.as_deref());
+            let program = Program::find(asked).map_err(missing)?;
+            job.must_run_by(place, &program)?;
+            let version = program.version().map_err(missing)?.to_string();
+            let path = std::path::absolute(&program.path)?;
+            Ok(Some(SideFio { path, version }))
+        };
+        self.all.iter().enumerate().map(program).collect()
+    }
+
     /// The sides, and what they change: what a side does not set is as it stands.
     ///
     /// # Errors
@@ -165,8 +208,9 @@ impl Sides {
             let what = "a simulated device has no settings and no machine\n  to do: compare options of its jobs, as in --b mix.bs=8k";
             return Err(ExitError::new(Exit::Usage, what).into());
         }
-        if job.hosts.is_some() && (commands || !used.is_empty()) {
-            let what = "with --hosts: settings and commands are changed, and put back, on this machine only\n  to do: compare options of its jobs, as in --b mix.bs=8k";
+        let programs = self.all.iter().any(|side| side.fio().is_some());
+        if job.hosts.is_some() && (commands || programs || !used.is_empty()) {
+            let what = "with --hosts: settings, commands and programs are those of this machine only, where they are put back\n  to do: compare options of its jobs, as in --b mix.bs=8k";
             return Err(ExitError::new(Exit::Usage, what).into());
         }
         let mut device = None;
@@ -185,7 +229,7 @@ impl Sides {
             ExitError::new(exit, error.to_string())
         };
         let mut sides = Vec::new();
-        for side in &self.all {
+        for (side, fio) in self.all.iter().zip(self.programs(job)?) {
             let mut values = Vec::new();
             for name in &used {
                 let own = side.changes.iter().find(|change| change.key == *name);
@@ -197,9 +241,10 @@ impl Sides {
             }
             sides.push(AbSide {
                 name: side.name.clone(),
-                label: side.label(),
+                label: side.label(fio.as_ref()),
                 values,
                 command: side.command.clone(),
+                fio,
             });
         }
         let setup = AbSetup {
@@ -213,16 +258,48 @@ impl Sides {
 }
 
 impl AskedSide {
-    /// What it is, in the words of the command line.
-    fn label(&self) -> String {
+    /// The fio that it names.
+    fn fio(&self) -> Option<&Path> {
+        let named = self.changes.iter().find(|change| change.key == FIO)?;
+        Some(Path::new(&named.value))
+    }
+
+    /// What it is, in the words of the command line, and the version of its fio.
+    fn label(&self, fio: Option<&SideFio>) -> String {
         let changes = self.changes.iter();
         let all = changes.map(|change| format!("{}={}", change.key, change.value));
         let all: Vec<String> = all.chain(self.command.clone()).collect();
-        match all.is_empty() {
+        let label = match all.is_empty() {
             true => "as it stands".to_owned(),
             false => all.join(", "),
+        };
+        fio.map_or(label.clone(), |fio| format!("{label} ({})", fio.version))
+    }
+}
+
+fn missing(failure: Failure) -> anyhow::Error {
+    ExitError::new(Exit::Missing, failure.sentence()).into()
+}
+
+/// Refuses to go on with another version of a side's fio than it was measured with.
+///
+/// # Errors
+/// Which side, and what it was.
+pub fn are_as_they_were(sides: &[AbSide]) -> anyhow::Result<()> {
+    for side in sides {
+        let Some(fio) = &side.fio else { continue };
+        let program = Program::find(Some(&fio.path)).map_err(missing)?;
+        let now = program.version().map_err(missing)?.to_string();
+        if now != fio.version {
+            let (path, before) = (fio.path.display(), &fio.version);
+            let what = format!(
+                "{path} is {now} now, and side {} was measured with {before}\n  to do: start the comparison again",
+                side.name
+            );
+            return Err(ExitError::new(Exit::Refused, what).into());
         }
     }
+    Ok(())
 }
 
 /// The one device that the jobs use.

@@ -84,6 +84,7 @@ fn attempt(folder: &Path, engine: &str) -> Result<(), Failure> {
         raw_dir: folder.to_owned(),
         interval: DEADLINE,
         deadline: Some(DEADLINE),
+        fio: None,
     };
     let mut first = FirstFailure(None);
     let ran = Native::new().run(&request, &Control::default(), &mut first);

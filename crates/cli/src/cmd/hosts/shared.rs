@@ -9,7 +9,8 @@ use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::hosts::engine::HostsEngine;
 use serde::{Deserialize, Serialize};
 
-use super::{HostArgs, HostVariables, may_have_open, refuse, usage};
+use super::{HostArgs, HostVariables, connections, may_have_open, refuse, usage};
+use crate::cmd::dry::{DryHosts, DryRun};
 use crate::cmd::job::run::{JobPlan, JobText};
 use crate::cmd::planned::Plan;
 use crate::engine::EngineOrSim;
@@ -73,6 +74,24 @@ impl SharedHosts {
                 self.names.join(", ")
             ))),
         }
+    }
+
+    /// Shows how each is reached, in a dry run of what they do together.
+    ///
+    /// # Errors
+    /// When the document cannot hold it.
+    pub fn tell(&self, dry: &mut DryRun<'_>) -> anyhow::Result<()> {
+        let words = ["fathom", "agent"].map(str::to_owned).to_vec();
+        let variables = self.variables.clone().into_map();
+        connections(dry, &self.names, &words, &variables);
+        dry.document.hosts = Some(DryHosts {
+            hosts: self.names.clone(),
+            command: words,
+            plan: serde_json::Value::Null,
+            variables: serde_json::to_value(&variables)?,
+            files: Vec::new(),
+        });
+        Ok(())
     }
 
     /// They as what runs the job files of a plan.

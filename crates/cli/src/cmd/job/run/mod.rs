@@ -11,9 +11,11 @@ use fathom_campaign::flow::{
 };
 use fathom_campaign::run::RunError;
 use fathom_engine::Control;
+use fathom_engine::choice::{self, NoEngine};
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
+use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::value::{self, BareTimeUnit};
 use fathom_engine::select::EngineHandle;
 use fathom_fleet::hosts::kept;
@@ -210,6 +212,20 @@ impl JobPlan {
         Ok(self)
     }
 
+    /// Refuses a fio that does not run the job file at this place.
+    ///
+    /// # Errors
+    /// What it lacks.
+    pub fn must_run_by(&self, place: usize, fio: &Program) -> anyhow::Result<()> {
+        let plan = Plan::of(self)?;
+        let Some(step) = plan.steps.get(place) else {
+            return Ok(());
+        };
+        let runs = choice::fio_runs(fio, &step.jobs, &step.text, &[]);
+        let none = |lack| failed(RunError::Engine(NoEngine(vec![("fio", lack)])));
+        Ok(runs.map_err(none)?)
+    }
+
     /// Every path that its jobs use, from the root on.
     ///
     /// # Errors
@@ -281,7 +297,7 @@ impl JobPlan {
         let flow = self.flow(global, script.as_ref(), command, record, (work_dir, kept));
         let ready = flow.checked(checked).map_err(failed)?;
         if dry_run {
-            let exit = dry::show(global, &ready)?;
+            let exit = dry::show_on(global, &ready, self.hosts.as_ref())?;
             return Ok((Ran::Shown(exit), steps));
         }
         if let (true, Some(dir)) = (ready.is_done(), ready.record()) {
