@@ -217,10 +217,12 @@ impl Summary {
     pub fn take(&mut self, sample: &NodeSample) {
         let span_ms = sample.span_ms;
         let cpu = &sample.cpu;
-        for (figure, part_ms) in parts(cpu) {
+        let has_cpu = cpu.total_ms() > 0;
+        for (figure, part_ms) in parts(cpu).into_iter().filter(|_| has_cpu) {
             self.see(figure, "", percent(part_ms, cpu));
         }
-        for (figure, bytes) in figures(&sample.memory) {
+        let has_memory = sample.memory.total_bytes > 0;
+        for (figure, bytes) in figures(&sample.memory).into_iter().filter(|_| has_memory) {
             self.see(figure, "", bytes as f64);
             *self.memory.entry(figure).or_default() += bytes as f64 * span_ms as f64;
         }
@@ -277,14 +279,12 @@ impl Summary {
             return None;
         }
         let cpu = self.all.cpu;
-        let [user, system, iowait, steal] = parts(&cpu).map(|(figure, part_ms)| {
-            let range = self.range(figure, "", percent(part_ms, &cpu));
-            range.unwrap_or_default()
-        });
+        let [user, system, iowait, steal] =
+            parts(&cpu).map(|(figure, part_ms)| self.range(figure, "", percent(part_ms, &cpu)));
         let [available, cache, dirty] = ["available", "cache", "dirty"].map(|figure| {
             let sum = self.memory.get(figure).copied().unwrap_or(0.0);
             let mean = sum / self.all.span_ms.max(1) as f64;
-            self.range(figure, "", mean).unwrap_or_default()
+            self.range(figure, "", mean)
         });
         Some(NodeUse {
             node: node.to_owned(),
@@ -295,7 +295,7 @@ impl Summary {
             system_percent: system,
             iowait_percent: iowait,
             steal_percent: steal,
-            memory_bytes: self.all.memory.total_bytes,
+            memory_bytes: Some(self.all.memory.total_bytes).filter(|bytes| *bytes > 0),
             available_bytes: available,
             page_cache_bytes: cache,
             dirty_bytes: dirty,
@@ -382,8 +382,9 @@ fn rates(device: &DeviceCounts, span_ms: u64) -> [(&'static str, f64); 6] {
     ]
 }
 
-/// How long a request of a device took, in ns; `None` when there was none.
-fn waits(device: &DeviceCounts) -> [(&'static str, Option<f64>); 2] {
+/// How long a read and a write of a device took, in ns; `None` when there was none.
+#[must_use]
+pub fn waits(device: &DeviceCounts) -> [(&'static str, Option<f64>); 2] {
     let each = |ms: u64, ios: u64| (ios > 0).then(|| ms as f64 * 1e6 / ios as f64);
     [
         ("rawait", each(device.read_ms, device.read_ios)),
@@ -424,7 +425,7 @@ mod tests {
         summary.take(&sample(10_000, 9000, 0, 900));
         let used = summary.finish("a", None).unwrap();
         let range = |mean, min, max| FigureRange { mean, min, max };
-        assert_eq!(used.user_percent, range(10.0, 0.0, 100.0));
+        assert_eq!(used.user_percent, Some(range(10.0, 0.0, 100.0)));
         let sda = &used.devices[0];
         assert_eq!(sda.read_iops, range(90.0, 0.0, 100.0));
         assert_eq!(sda.util_percent, range(45.0, 0.0, 50.0));

@@ -294,6 +294,59 @@ fn a_folder_of_outputs_that_vary_is_drawn_as_curves() {
 }
 
 #[test]
+fn what_iostat_told_stands_beside_the_run() {
+    let import = Import::new();
+    let pair = [fixture("beside/run.json"), fixture("beside/iostat.txt")];
+    let output = import.import(&pair, &["--json"]);
+    assert!(output.status.success(), "{output:?}");
+    let doc: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    // Its times were those of another zone.
+    let notes = doc["notes"].to_string();
+    assert!(notes.contains("-2h00m puts them beside the run"), "{notes}");
+    assert!(notes.contains("iostat tells rates and means"), "{notes}");
+    let node = &doc["nodes"][0];
+    assert_eq!(
+        (&node["node"], &node["samples"]),
+        (&"vm".into(), &4.into()),
+        "{doc:#}"
+    );
+    assert!(node["user_percent"]["mean"].is_f64(), "{node:#}");
+    // Nobody told of its memory: missing is not zero.
+    assert!(
+        node["memory_bytes"].is_null() && node["dirty_bytes"].is_null(),
+        "{node:#}"
+    );
+    let disk = &node["devices"][0];
+    assert_eq!(disk["name"], "vda");
+    assert!(disk["read_iops"]["mean"].as_f64() > Some(0.0), "{disk:#}");
+    let report = import.dir.path().join("report.html");
+    let made = import
+        .command()
+        .arg("report")
+        .arg("-o")
+        .arg(&report)
+        .output();
+    assert!(made.unwrap().status.success());
+    let page = std::fs::read_to_string(&report).unwrap();
+    for (graph, is_there) in [
+        ("util", true),
+        ("queue", true),
+        ("await", true),
+        ("memory", false),
+    ] {
+        let figure = format!("data-graph=\"{graph}\"");
+        assert_eq!(page.contains(&figure), is_there, "{graph}");
+    }
+    // By itself it is no run.
+    let alone = import.import(&pair[1..], &[]);
+    assert_eq!(alone.status.code(), Some(3));
+    assert!(
+        stderr(&alone).contains("name the run's output, too"),
+        "{alone:?}"
+    );
+}
+
+#[test]
 fn results_of_other_tools_are_imported_with_what_they_do_not_tell() {
     let import = Import::new();
     let folder = fixture("foreign");

@@ -609,3 +609,35 @@ fn a_byte_order_mark_does_not_refuse_a_log() {
     fs::write(&log, format!("\u{feff}{text}")).unwrap();
     assert_counted(&document(&[log.to_str().unwrap()]), &text, 1, 0);
 }
+
+#[test]
+fn a_trace_of_blkparse_has_statistics_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("trace.txt");
+    let mut text = String::new();
+    for n in 0..100u64 {
+        let (at, sector) = (n * 10_000_000, n * 8);
+        for (ns, action, last) in [(at, "D", "[fio]"), (at + 200_000 + n, "C", "[0]")] {
+            let (s, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
+            text += &format!(
+                "  8,0    1   {n}     {s}.{ns:09}   697  {action}   R {sector} + 8 {last}\n"
+            );
+        }
+    }
+    text += "  8,0    1   0     9.000000000   697  C   R 1 + 8 [0]\n";
+    fs::write(&file, text).unwrap();
+    let path = file.to_str().unwrap();
+    let document = document(&[path]);
+    assert_eq!(document["lines"], 100, "{document:#}");
+    let notes = document["notes"].to_string();
+    assert!(notes.contains("100 requests from their issue"), "{notes}");
+    assert!(
+        notes.contains("1 completed and issued before the trace"),
+        "{notes}"
+    );
+    let shown = stdout(lat(&[path]));
+    assert!(
+        shown.contains("100 I/Os (read)") && shown.contains("min=200.000"),
+        "{shown}"
+    );
+}

@@ -138,22 +138,31 @@ pub struct NodeUse {
     pub samples: u32,
     /// How often it did not answer.
     pub missed: u32,
-    /// CPU time of programs in percent of all CPUs, as all below.
-    pub user_percent: FigureRange,
+    /// CPU time of programs in percent of all CPUs, as all below; absent, like the memory,
+    /// where nobody told of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_percent: Option<FigureRange>,
     /// Of the kernel.
-    pub system_percent: FigureRange,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_percent: Option<FigureRange>,
     /// Idle while a task waited for a disk.
-    pub iowait_percent: FigureRange,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iowait_percent: Option<FigureRange>,
     /// Taken by the hypervisor.
-    pub steal_percent: FigureRange,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_percent: Option<FigureRange>,
     /// Memory there is.
-    pub memory_bytes: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_bytes: Option<u64>,
     /// Memory that programs could still get.
-    pub available_bytes: FigureRange,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub available_bytes: Option<FigureRange>,
     /// The page cache.
-    pub page_cache_bytes: FigureRange,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_cache_bytes: Option<FigureRange>,
     /// What waited to be written, or was being written.
-    pub dirty_bytes: FigureRange,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_bytes: Option<FigureRange>,
     /// The block devices that did something, the busiest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceUse>,

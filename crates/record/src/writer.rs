@@ -422,7 +422,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Appends an entry of another record, at its own time.
+    /// Appends what happened at another time than now, ms since 1970 UTC.
+    ///
+    /// # Errors
+    /// As [`Writer::append`].
+    pub fn append_at(&mut self, at_ms: u64, event: &Event) -> Result<(), RecordError> {
+        let before = self.log.at_ms.replace(at_ms);
+        let appended = self.append(event);
+        self.log.at_ms = before;
+        appended
+    }
+
+    /// Appends an entry of another record, at its own time, which is that of the last line
+    /// too.
     ///
     /// # Errors
     /// As [`Writer::append`].

@@ -3,6 +3,14 @@
 const nodes = (() => {
   const percent = (value) => `${units.fractions(Math.round(value * 10) / 10)} %`;
 
+  /** Two lines for each device: one device has the colours of the directions. */
+  const ofDirections = (node, both) => node.devices.flatMap((device, d) => {
+    const many = node.devices.length > 1;
+    return both(device).map(([word, ys], dir) => ({
+      name: `${device.name} ${word}`, color: many ? `line-${d}` : ['read', 'write'][dir], dash: many && dir ? charts.DASHES[1] : [], ys, hidden: d > 2,
+    }));
+  });
+
   /** The lines of a graph of a node: their names, colours and values. */
   const LINES = {
     cpu: (node) => [
@@ -17,17 +25,18 @@ const nodes = (() => {
       { name: 'dirty', color: 'line-1', ys: node.dirty },
       { name: 'available', color: 'line-2', ys: node.available, hidden: true },
     ],
-    bandwidth: (node) => node.devices.flatMap((device, d) => [
-      { name: `${device.name} read`, color: node.devices.length > 1 ? `line-${d}` : 'read', ys: device.read, hidden: d > 2 },
-      { name: `${device.name} written`, color: node.devices.length > 1 ? `line-${d}` : 'write', dash: node.devices.length > 1 ? charts.DASHES[1] : [], ys: device.write, hidden: d > 2 },
-    ]),
+    bandwidth: (node) => ofDirections(node, (device) => [['read', device.read], ['written', device.write]]),
     util: (node) => node.devices.map((device, d) => ({ name: device.name, color: `line-${d}`, ys: device.util })),
+    queue: (node) => node.devices.map((device, d) => ({ name: device.name, color: `line-${d}`, ys: device.queue })),
+    await: (node) => ofDirections(node, (device) => [['read', device.read_await], ['write', device.write_await]]),
   };
   const AXES = {
     cpu: { format: percent, most: 100 },
     memory: { format: units.bytes, binary: true },
     bandwidth: { format: units.bytesPerSecond, binary: true },
     util: { format: percent, most: 100 },
+    queue: { format: (value) => units.fractions(Math.round(value * 100) / 100) },
+    await: { format: units.latency },
   };
 
   /** Each value from the begin of its interval to its end. */

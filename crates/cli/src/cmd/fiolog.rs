@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use fathom_engine::fio::log::{
-    CLOCK_FROM_MS, Histograms, LogColumns, LogName, Options, SINCE_1970_MS, TimeOrigin,
+    CLOCK_FROM_MS, Histograms, LogColumns, LogName, Options, SINCE_1970_MS, TimeOrigin, TraceTally,
 };
 use fathom_engine::fio::version::Version;
-use fathom_model::PrioColumn;
+use fathom_model::{PrioColumn, units};
 
 /// Documents of fio beside a log that are looked into for its version.
 const DOCUMENTS_MAX: usize = 64;
@@ -145,6 +145,28 @@ pub fn job_of(name: &LogName, with_prefix: bool) -> String {
         true => "all jobs".to_owned(),
         false => words.join(" "),
     }
+}
+
+/// What is to know of a trace that blkparse printed.
+pub fn traced(tally: &TraceTally) -> String {
+    let left_out = [
+        (tally.not_issued, "completed and issued before the trace"),
+        (tally.not_completed, "issued and not completed in it"),
+        (tally.failed, "failed"),
+    ];
+    let left_out = left_out.into_iter().filter(|(count, _)| *count > 0);
+    let left_out: Vec<String> = left_out
+        .map(|(count, how)| format!("{count} {how}"))
+        .collect();
+    let left_out = match left_out.is_empty() {
+        true => String::new(),
+        false => format!("; left out: {}", left_out.join(", ")),
+    };
+    format!(
+        "a trace of blkparse: {} from their issue to the device (D) to their completion (C)\
+         {left_out}",
+        units::counted(tally.ios, "request")
+    )
 }
 
 /// The logs in a folder that are wanted, without packed copies of others.

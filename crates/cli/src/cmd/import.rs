@@ -9,16 +9,18 @@ use std::path::{Path, PathBuf};
 
 use fathom_campaign::imported::{self, ImportedLoad};
 use fathom_engine::fio::import::{self, FioOutput, ImportError};
-use fathom_engine::foreign::{self, ForeignTool};
+use fathom_engine::foreign::{self, ForeignTool, IostatLog};
 use fathom_engine::regular;
 use fathom_model::{Event, Exit, Outcome, Point, Results, RunStatus, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
 
+mod beside;
 mod fio_tests;
 
 use super::{ExitError, Global, show};
 use crate::out;
+use beside::{MachinesBeside, time_of};
 
 /// Larger files are refused: they are no reports of fio.
 const MOST_BYTES: u64 = 1 << 30;
@@ -34,7 +36,8 @@ const MOST_FILES: usize = 10_000;
 /// file in it and below that fio wrote. Every file becomes a step of one run.
 ///
 /// Results of other tools are read as well: elbencho (CSV, JSON), the text of
-/// CrystalDiskMark and KDiskMark, DISKSPD's XML, vdbench's summary, TKperf's XML. What each of them
+/// CrystalDiskMark and KDiskMark, DISKSPD's XML, vdbench's summary, TKperf's XML; and iostat's
+/// (`-x -t`) beside a run, of which the report then has the devices. What each of them
 /// does not tell is said.
 ///
 /// What varies among all (depth, jobs, block size, mix, host and any other option)
@@ -51,6 +54,7 @@ Examples:
   fathom import before.json after.json      two steps of one run
   fathom import results/ --name qualify     every output in a folder
   fathom import elbencho.csv mark.txt       results of other tools
+  fathom import result.json iostat.txt      a run, and what iostat -x -t told meanwhile
   fathom import fio-tests/tests             a whole campaign of fio-tests, or a part of it
   fio --output-format=json+ job.fio | fathom import - --name job
 
@@ -95,6 +99,8 @@ struct Source {
     format: SourceFormat,
     results: Vec<Results>,
     warnings: Vec<String>,
+    /// What it tells of a machine beside the runs of others.
+    beside: Option<IostatLog>,
 }
 
 /// Imports.
@@ -111,6 +117,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
         None => {
             let sources = read_all(&args.paths, &mut unread)?;
+            if sources.iter().all(|source| source.beside.is_some()) {
+                let path = sources
+                    .first()
+                    .map_or(first, |source| &source.path)
+                    .display();
+                let what = "iostat tells what devices did beside a run; name the run's output, too";
+                return Err(input_error(format!("{path}: {what}")));
+            }
             let told = Told::of(&sources);
             let recorded = write_record(global, &name, &sources, &told);
             let dir = recorded.map_err(|error| ExitError::new(Exit::Record, error))?;
@@ -178,6 +192,16 @@ fn summary(sources: &[Source]) -> Vec<String> {
         return kinds.into_iter().map(line).collect();
     }
     let line = |source: &Source| {
+        if let Some(log) = &source.beside {
+            let (path, reports) = (
+                source.path.display(),
+                units::counted(log.samples.len(), "report"),
+            );
+            return format!(
+                "imported {path}: {}, {reports} of {}",
+                source.format, log.host
+            );
+        }
         let (path, jobs) = (source.path.display(), units::counted(jobs(source), "job"));
         format!("imported {path}: {}, {jobs}", kind(source))
     };
@@ -364,6 +388,7 @@ fn read_source(path: &Path, step: String) -> Result<Source, Unread> {
             format: SourceFormat::Other(of.tool),
             results: of.loads,
             warnings: vec![of.tool.loss().to_owned()],
+            beside: of.beside,
         });
     }
     parse(path.to_owned(), step, bytes).map_err(|error| match error {
@@ -402,6 +427,7 @@ fn parse(path: PathBuf, step: String, bytes: Vec<u8>) -> Result<Source, ImportEr
         format: SourceFormat::Fio(format),
         results,
         warnings,
+        beside: None,
     })
 }
 
@@ -540,6 +566,11 @@ fn write_record(
     let mut writer = Writer::create(&global.runs, &header)?;
     let mut status = RunStatus::Complete;
     let of = told.points.len() as u32;
+    let reports = told.reports.iter().flatten();
+    let machines = MachinesBeside::of(
+        sources.iter().filter_map(|source| source.beside.as_ref()),
+        reports.filter_map(|report| time_of(&report.last)),
+    );
     let mut step = 0;
     for (nth, (source, reports)) in sources.iter().zip(&told.reports).enumerate() {
         keep_raw(&writer, nth, source)?;
@@ -547,13 +578,16 @@ fn write_record(
             let point = told.points[step as usize].clone().map(Box::new);
             step += 1;
             let name = report.name.clone();
-            writer.append(&Event::Step {
+            // Where something was measured beside it, it stands at its own time.
+            let time = time_of(&report.last).filter(|_| !machines.is_empty());
+            let begin = Event::Step {
                 step,
                 of,
                 name,
                 point,
-            })?;
-            if append_report(&mut writer, report)? == Outcome::Failed {
+            };
+            append_when(&mut writer, time.map(|time| time.0), &begin)?;
+            if append_report(&mut writer, report, time.map(|time| time.1))? == Outcome::Failed {
                 status = RunStatus::Failed;
             }
         }
@@ -569,23 +603,39 @@ fn write_record(
             writer.append(&Event::Note { text })?;
         }
     }
+    for text in &machines.notes {
+        writer.append(&Event::Note { text: text.clone() })?;
+    }
+    machines.write(writer.dir())?;
     writer.finish(status)
 }
 
+/// Appends what happened at this time, or now.
+fn append_when(writer: &mut Writer, at_ms: Option<u64>, event: &Event) -> Result<(), RecordError> {
+    match at_ms {
+        Some(at_ms) => writer.append_at(at_ms, event),
+        None => writer.append(event),
+    }
+}
+
 /// The states and figures of a step, and its end.
-fn append_report(writer: &mut Writer, report: &ImportedReport) -> Result<Outcome, RecordError> {
+fn append_report(
+    writer: &mut Writer,
+    report: &ImportedReport,
+    end_ms: Option<u64>,
+) -> Result<Outcome, RecordError> {
     for &state in &report.states {
         let results = Box::new(state.clone());
-        writer.append(&Event::Status { results })?;
+        append_when(writer, end_ms, &Event::Status { results })?;
     }
     let mut outcome = Outcome::Complete;
     for failure in import::failures(&report.last) {
         outcome = Outcome::Failed;
-        writer.append(&Event::Failure(failure))?;
+        append_when(writer, end_ms, &Event::Failure(failure))?;
     }
     let results = Box::new(report.last.clone().into_owned());
-    writer.append(&Event::Finished { results })?;
-    writer.append(&Event::StepEnded { outcome })?;
+    append_when(writer, end_ms, &Event::Finished { results })?;
+    append_when(writer, end_ms, &Event::StepEnded { outcome })?;
     Ok(outcome)
 }
 

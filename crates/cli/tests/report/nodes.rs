@@ -199,7 +199,7 @@ fn the_graphs_of_many_nodes_are_shown_one_at_a_time() {
     browser.look(1280, 1600, false).unwrap();
     let to = "document.getElementById('nodes').scrollIntoView()";
     browser.eval(to).unwrap();
-    let drawn = "document.querySelectorAll('#nodes .chart[data-drawn] canvas').length === 4";
+    let drawn = "document.querySelectorAll('#nodes .chart[data-drawn] canvas').length === 6";
     browser.wait_for(drawn).unwrap();
     crate::report::browser::picture(&mut browser, "nodes.png");
     browser

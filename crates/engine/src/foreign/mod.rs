@@ -7,6 +7,7 @@
 mod diskmark;
 mod diskspd;
 mod elbencho;
+mod iostat;
 #[cfg(test)]
 mod tests;
 mod tkperf;
@@ -15,6 +16,8 @@ mod xml;
 
 use std::collections::BTreeMap;
 use std::fmt;
+
+pub use iostat::IostatLog;
 
 use fathom_model::verdict::ReasonKind;
 use fathom_model::{DirectionResult, JobResult, Latency, Results};
@@ -39,6 +42,8 @@ pub enum ForeignTool {
     Vdbench,
     /// TKperf (`TEST.xml`).
     Tkperf,
+    /// `iostat -x -t`, which stands beside a run.
+    Iostat,
 }
 
 impl fmt::Display for ForeignTool {
@@ -49,6 +54,7 @@ impl fmt::Display for ForeignTool {
             Self::Diskspd => "DISKSPD XML",
             Self::Vdbench => "vdbench summary",
             Self::Tkperf => "TKperf XML",
+            Self::Iostat => "iostat -x -t",
         })
     }
 }
@@ -83,6 +89,11 @@ impl ForeignTool {
                  of them where none is told; latencies are smallest, largest and mean, IOPS of the \
                  latency test are worked out of the mean; write saturation is the mean of its \
                  rounds; preconditioning and SMART values are left out"
+            }
+            Self::Iostat => {
+                "iostat tells rates and means from report to report: counts are worked out of them, \
+                 times of requests to the ms; its first report, which tells of the time since the \
+                 start of the machine, and what it tells of discards and flushes are left out"
             }
         }
     }
@@ -121,6 +132,8 @@ pub struct ForeignResults {
     pub tool: ForeignTool,
     /// Its loads, each with the one job that it is.
     pub loads: Vec<Results>,
+    /// What a machine did beside a run; there are no loads then.
+    pub beside: Option<IostatLog>,
 }
 
 /// Reads the results of another tool; `None` where none of them wrote it.
@@ -133,6 +146,13 @@ pub fn read(bytes: &[u8]) -> Option<Result<ForeignResults, ForeignError>> {
     }
     let text = text_of(bytes);
     let loads = match tool {
+        ForeignTool::Iostat => {
+            return Some(iostat::read(&text).map(|log| ForeignResults {
+                tool,
+                loads: Vec::new(),
+                beside: Some(log),
+            }));
+        }
         ForeignTool::Elbencho => elbencho::read(&text),
         ForeignTool::DiskMark => diskmark::read(&text),
         ForeignTool::Diskspd => diskspd::read(&text),
@@ -141,7 +161,11 @@ pub fn read(bytes: &[u8]) -> Option<Result<ForeignResults, ForeignError>> {
     };
     Some(loads.and_then(|loads| match loads.len() {
         0 => Err(ForeignError::Nothing(tool)),
-        1..=LOADS_MAX => Ok(ForeignResults { tool, loads }),
+        1..=LOADS_MAX => Ok(ForeignResults {
+            tool,
+            loads,
+            beside: None,
+        }),
         _ => Err(ForeignError::TooLarge { tool }),
     }))
 }
@@ -149,6 +173,9 @@ pub fn read(bytes: &[u8]) -> Option<Result<ForeignResults, ForeignError>> {
 fn tool_of(head: &str) -> Option<ForeignTool> {
     if tkperf::is_one(head) {
         return Some(ForeignTool::Tkperf);
+    }
+    if iostat::is_one(head) {
+        return Some(ForeignTool::Iostat);
     }
     let begin = head.trim_start();
     if (begin.starts_with("<?xml") || begin.starts_with("<Results"))

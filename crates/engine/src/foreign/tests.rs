@@ -194,6 +194,102 @@ fn rounds_of_tkperf_that_were_steady_are_loads() {
     assert_eq!(told(16), Some("4096".into()));
 }
 
+/// Two reports behind the first, of two devices, one of them idle in the second.
+const IOSTAT: &str = "Linux 6.1.0-28-amd64 (bench-07) \t2026-11-24 \t_x86_64_\t(4 CPU)
+
+2026-11-24T03:51:25+0100
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          43.85    7.71   12.93    0.79    0.08   34.64
+
+Device            r/s     rkB/s r_await     w/s     wMB/s w_await  aqu-sz  %util
+sda            842.17   3742.21    0.05   26.26      0.10    0.43    0.05   2.68
+
+2026-11-24T03:51:27+0100
+avg-cpu:  %user   %nice %system %iowait  %steal   %idle
+          20.00    5.00   10.00    5.00    0.00   60.00
+
+Device            r/s     rkB/s r_await     w/s     wMB/s w_await  aqu-sz  %util
+sda            100.00    400.00    2.00   50.00      1.00    4.00    0.40  30.00
+sdb              0,00      0,00    0,00    0,00      0,00    0,00    0,00   0,00
+";
+
+#[test]
+fn what_iostat_tells_are_counts_from_report_to_report() {
+    let log = read(IOSTAT.as_bytes()).unwrap().unwrap().beside.unwrap();
+    assert_eq!((log.host.as_str(), log.has_zone), ("bench-07", true));
+    let [sample] = &log.samples[..] else {
+        panic!("the first tells of the time since the start: {log:?}")
+    };
+    assert_eq!((sample.at_ms, sample.span_ms), (1_795_488_687_000, 2000));
+    let cpu = &sample.cpu;
+    assert_eq!(
+        (cpu.user_ms, cpu.iowait_ms, cpu.total_ms()),
+        (2000, 400, 8000)
+    );
+    let [sda] = &sample.devices[..] else {
+        panic!("{:?}", sample.devices)
+    };
+    assert_eq!(
+        (sda.read_ios, sda.read_bytes, sda.read_ms),
+        (200, 819_200, 400)
+    );
+    assert_eq!(
+        (sda.write_ios, sda.write_bytes, sda.write_ms),
+        (100, 2 << 20, 400)
+    );
+    assert_eq!((sda.queue_ms, sda.busy_ms), (800, 600));
+    // Times of other locales have no zone.
+    for (form, at_ms) in [
+        ("11/24/2026 02:51:27 AM", 1_795_488_687_000),
+        ("11/24/26 02:51:27", 1_795_488_687_000),
+        ("24.11.2026 02:51:27", 1_795_488_687_000),
+    ] {
+        let text = IOSTAT.replace("2026-11-24T03:51:27+0100", form);
+        let text = text.replace("2026-11-24T03:51:25+0100", &form.replace("51:27", "51:25"));
+        let log = read(text.as_bytes()).unwrap().unwrap().beside.unwrap();
+        assert_eq!(
+            (log.samples[0].at_ms, log.has_zone),
+            (at_ms, false),
+            "{form}"
+        );
+    }
+}
+
+#[test]
+fn a_log_of_iostat_that_cannot_be_read_says_where() {
+    let told = |text: &str| read(text.as_bytes()).unwrap().unwrap_err().to_string();
+    for (from, to, said) in [
+        (
+            "100.00    400.00",
+            "100.00",
+            "line 15, column 1: 'sda' with 8 figures was expected",
+        ),
+        ("100.00    400.00", "nan 400.00", "line 15, column 1"),
+        (
+            "20.00    5.00",
+            "20.00",
+            "line 12, column 1: six percentages",
+        ),
+        (
+            "2026-11-24T03:51:27+0100",
+            "once",
+            "line 10, column 1: 'once' is no time",
+        ),
+    ] {
+        let text = IOSTAT.replacen(from, to, 1);
+        assert_ne!(text, IOSTAT);
+        assert!(told(&text).contains(said), "{}", told(&text));
+    }
+    let untimed = IOSTAT.replace("2026-11-24T03:51:25+0100\n", "");
+    assert!(
+        told(&untimed).contains("iostat -t writes it"),
+        "{}",
+        told(&untimed)
+    );
+    let first = IOSTAT.split("2026-11-24T03:51:27").next().unwrap();
+    assert!(told(first).contains("no result in it"));
+}
+
 fn read_wide(wide: &[u8]) -> ForeignResults {
     read(&[b"\xff\xfe", wide].concat()).unwrap().unwrap()
 }
@@ -243,11 +339,14 @@ fn what_cannot_be_read_is_told_with_its_place() {
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(
-        name in prop::sample::select(vec!["elbencho.csv", "elbencho.json", "crystaldiskmark.txt", "vdbench.txt", "diskspd.xml", "tkperf.xml"]),
+        name in prop::sample::select(vec!["elbencho.csv", "elbencho.json", "crystaldiskmark.txt", "vdbench.txt", "diskspd.xml", "tkperf.xml", "iostat"]),
         places in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
         end in any::<prop::sample::Index>(),
     ) {
-        let mut bytes = fixture(name);
+        let mut bytes = match name {
+            "iostat" => IOSTAT.as_bytes().to_vec(),
+            name => fixture(name),
+        };
         for (place, byte) in places {
             let place = place.index(bytes.len());
             bytes[place] = byte;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fathom_analysis::nodes::{a_second, percent, util_percent};
+use fathom_analysis::nodes::{a_second, percent, util_percent, waits};
 use fathom_model::node::{DeviceCounts, FigureRange};
 use fathom_model::{NodeSample, NodeUse, units};
 use serde::Serialize;
@@ -72,6 +72,11 @@ struct DeviceTrack {
     write: Vec<f64>,
     /// Percent of the time.
     util: Vec<f64>,
+    /// Requests under way, the mean.
+    queue: Vec<f64>,
+    /// Mean time of a read and of a write in ns; null where there was none.
+    read_await: Vec<Option<f64>>,
+    write_await: Vec<Option<f64>>,
 }
 
 /// Two digits behind the point are more than a pixel shows.
@@ -88,9 +93,23 @@ impl NodesData {
             .len()
             .max(1);
         let most = (POINTS / nodes).clamp(60, POINTS_OF_NODE);
-        let start_ms = story.started_ms;
+        let tracks = tracks(dir, most);
+        let Some((first_ms, last_ms)) = extent(&tracks) else {
+            return Self::default();
+        };
+        // What was imported did not begin when it was.
+        let phases = story.windows.iter();
+        let phases: Vec<_> = phases
+            .filter(|window| window.begin_ms <= last_ms && window.end_ms >= first_ms)
+            .collect();
+        let begins = phases.iter().map(|window| window.begin_ms);
+        let start_ms = begins.chain([first_ms, story.started_ms]).min();
+        let start_ms = match story.doc.command == "import" {
+            true => start_ms.unwrap_or(first_ms),
+            false => story.started_ms,
+        };
         let since = |at_ms: u64| at_ms.saturating_sub(start_ms) as f64 / 1000.0;
-        let phase = |window: &fathom_analysis::nodes::StepWindow| NodePhase {
+        let phase = |window: &&fathom_analysis::nodes::StepWindow| NodePhase {
             name: window
                 .step
                 .clone()
@@ -98,17 +117,21 @@ impl NodesData {
             from: since(window.begin_ms),
             to: since(window.end_ms),
         };
-        if story.doc.nodes.is_empty() {
-            return Self::default();
-        }
         Self {
-            nodes: tracks(dir, most)
+            nodes: tracks
                 .iter()
                 .map(|track| NodeTrack::of(track, &since))
                 .collect(),
-            phases: story.windows.iter().map(phase).collect(),
+            phases: phases.iter().map(phase).collect(),
         }
     }
+}
+
+/// Begin of the first interval and end of the last one, ms since 1970 UTC.
+fn extent(tracks: &[NodeCurve]) -> Option<(u64, u64)> {
+    let samples = || tracks.iter().flat_map(|track| &track.samples);
+    let begins = samples().map(|sample| sample.at_ms.saturating_sub(sample.span_ms));
+    Some((begins.min()?, samples().map(|sample| sample.at_ms).max()?))
 }
 
 impl NodeTrack {
@@ -143,9 +166,21 @@ impl NodeTrack {
                     .push(found.map_or(0.0, |one| rate(one.write_bytes)));
                 let util = found.map_or(0.0, |one| util_percent(one, sample.span_ms));
                 device.util.push(rounded(util));
+                let queue = found.map_or(0.0, |one| a_second(one.queue_ms, sample.span_ms) / 1e3);
+                device.queue.push(rounded(queue));
+                let [read, write] = found.map_or([None, None], |one| waits(one).map(|it| it.1));
+                device.read_await.push(read.map(f64::round));
+                device.write_await.push(write.map(f64::round));
             }
         }
         node
+    }
+}
+
+impl NodeTrack {
+    fn has_cpu(&self) -> bool {
+        let all = self.user.iter().chain(&self.system).chain(&self.iowait);
+        all.chain(&self.steal).any(|percent| *percent > 0.0)
     }
 }
 
@@ -207,13 +242,20 @@ fn graphs(data: &NodesData) -> String {
     let shown = if is_one { 1 } else { data.nodes.len() };
     for (place, node) in data.nodes.iter().take(shown).enumerate() {
         html += "<div class=\"cards of-node\">\n";
+        // Where one node at a time is shown the graphs are those of each.
+        let tells = |has: fn(&NodeTrack) -> bool| match is_one {
+            true => data.nodes.iter().any(has),
+            false => has(node),
+        };
         let graphs = [
-            ("cpu", "CPU"),
-            ("memory", "memory"),
-            ("bandwidth", "bandwidth of its devices"),
-            ("util", "utilisation of its devices"),
+            ("cpu", "CPU", tells(NodeTrack::has_cpu)),
+            ("memory", "memory", tells(|node| node.memory > 0)),
+            ("bandwidth", "bandwidth of its devices", true),
+            ("util", "utilisation of its devices", true),
+            ("queue", "requests under way at its devices", true),
+            ("await", "mean time of requests at its devices", true),
         ];
-        for (graph, title) in graphs {
+        for (graph, title, _) in graphs.into_iter().filter(|(_, _, is_told)| *is_told) {
             let name = escape(&node.name);
             let _ = writeln!(
                 html,
@@ -244,14 +286,19 @@ fn step_of(used: &NodeUse) -> HtmlCell {
 fn machines(story: &Story) -> String {
     let used = &story.doc.nodes;
     // Of machines that are nobody's guest it is always 0.
-    let is_guest = used.iter().any(|used| used.steal_percent.max >= 0.5);
+    let stolen = |used: &NodeUse| used.steal_percent.is_some_and(|steal| steal.max >= 0.5);
+    let is_guest = used.iter().any(stolen);
     let mut columns = vec!["step", "node", "#user", "#system", "#iowait"];
     columns.extend(is_guest.then_some("#steal"));
     columns.extend(["#page cache", "#dirty", "#least available", "#readings"]);
     let mut table = HtmlTable::new("machines", &columns);
     for used in used {
-        let cpu = |range| mean_max(range, percents);
-        let bytes = |range| mean_max(range, units::bytes);
+        let told = |range: &Option<FigureRange>, text: fn(f64) -> String| match range {
+            Some(range) => mean_max(range, text),
+            None => HtmlCell::number(None, text),
+        };
+        let cpu = |range| told(range, percents);
+        let bytes = |range| told(range, units::bytes);
         let mut cells = vec![step_of(used), HtmlCell::text(&used.node)];
         cells.extend(
             [
@@ -265,7 +312,7 @@ fn machines(story: &Story) -> String {
         cells.extend([
             bytes(&used.page_cache_bytes),
             bytes(&used.dirty_bytes),
-            HtmlCell::number(Some(used.available_bytes.min), units::bytes),
+            HtmlCell::number(used.available_bytes.map(|it| it.min), units::bytes),
             readings(used),
         ]);
         table.row(cells);
@@ -363,7 +410,8 @@ fn devices(story: &Story) -> String {
 
 fn processes(story: &Story) -> String {
     let mut table = HtmlTable::new("processes", &["step", "node", "in percent of one CPU"]);
-    for used in &story.doc.nodes {
+    let told = story.doc.nodes.iter();
+    for used in told.filter(|used| !used.processes.is_empty()) {
         table.row([
             step_of(used),
             HtmlCell::text(&used.node),

@@ -52,6 +52,11 @@ fn percent(range: &FigureRange) -> String {
     format!("{:.0} / {:.0} %", range.mean, range.max)
 }
 
+/// What nobody told is a dash.
+fn told(range: &Option<FigureRange>, text: impl Fn(&FigureRange) -> String) -> String {
+    range.as_ref().map_or_else(|| "–".to_owned(), text)
+}
+
 fn machines(shown: &[&NodeUse], style: Style) -> String {
     let mut grid = Grid::new([
         words("node: mean / highest", 0),
@@ -100,13 +105,19 @@ fn machines(shown: &[&NodeUse], style: Style) -> String {
         }
         grid.line([
             GridCell::new(Tone::Strong, used.node.clone()),
-            GridCell::from(percent(&used.user_percent)),
-            GridCell::from(percent(&used.system_percent)),
-            GridCell::from(percent(&used.iowait_percent)),
-            GridCell::from(percent(&used.steal_percent)),
-            GridCell::from(format!("≥ {}", units::bytes(used.available_bytes.min))),
-            GridCell::from(format!("≤ {}", units::bytes(used.page_cache_bytes.max))),
-            GridCell::from(format!("≤ {}", units::bytes(used.dirty_bytes.max))),
+            GridCell::from(told(&used.user_percent, percent)),
+            GridCell::from(told(&used.system_percent, percent)),
+            GridCell::from(told(&used.iowait_percent, percent)),
+            GridCell::from(told(&used.steal_percent, percent)),
+            GridCell::from(told(&used.available_bytes, |it| {
+                format!("≥ {}", units::bytes(it.min))
+            })),
+            GridCell::from(told(&used.page_cache_bytes, |it| {
+                format!("≤ {}", units::bytes(it.max))
+            })),
+            GridCell::from(told(&used.dirty_bytes, |it| {
+                format!("≤ {}", units::bytes(it.max))
+            })),
             readings,
         ]);
     }

@@ -418,6 +418,7 @@ fn notes(file: &Path, log: &Log<LatencyLines>, args: &Args) -> Vec<String> {
     let mut notes = Vec::new();
     notes.extend(args.reading.times(log.origin_ms, log.first_ms));
     notes.extend(args.reading.micros(file, log.form));
+    notes.extend(log.traced.as_ref().map(fiolog::traced));
     notes.extend(left_out(LeftOut {
         skipped: log.skipped,
         first_skipped: log.first_skipped.as_ref(),

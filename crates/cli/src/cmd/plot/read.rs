@@ -193,6 +193,7 @@ fn one(found: &FoundLog, options: Options, reading: LogReading) -> Result<LogTim
     let (timeline, classes) = together(std::mem::take(&mut log.parts));
     let mut notes = lost(log.skipped, log.cut_bytes, log.cut_gzip);
     notes.extend(told(&log));
+    notes.extend(log.traced.as_ref().map(fiolog::traced));
     notes.extend(reading.times(log.origin_ms, log.first_ms));
     if distribution {
         notes.extend(reading.micros(&found.path, log.form));

@@ -15,6 +15,7 @@ mod origin;
 mod read;
 #[cfg(test)]
 mod tests;
+mod trace;
 
 use std::io;
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub use line::{Field, LineError, LineFault, parse};
 pub use name::LogName;
 pub use origin::{CLOCK_FROM_MS, SINCE_1970_MS, TimeOrigin};
 pub use read::{read, read_from};
+pub use trace::TraceTally;
 
 /// What becomes of the lines of one part of a log.
 pub trait Collect: Send {
@@ -82,6 +84,8 @@ pub struct Log<C> {
     pub cut_bytes: u64,
     /// Whether a compressed log ends before its end: what came before was read.
     pub cut_gzip: bool,
+    /// Of a trace that blkparse printed: what became of its requests.
+    pub traced: Option<TraceTally>,
 }
 
 /// Why a log cannot be read.

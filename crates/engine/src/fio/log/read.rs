@@ -13,6 +13,7 @@ use memchr::{memchr, memchr_iter, memrchr};
 
 use super::line::{LineError, LineFault, fast, parse};
 use super::origin::{Both, FirstTime};
+use super::trace::{self, TraceLines};
 use super::{Collect, Log, LogColumns, LogError, Options};
 
 /// What is read at once: fits the second-level cache of a core, so that a line
@@ -200,7 +201,8 @@ pub fn read<C: Collect>(
             .take(BEGINNING as u64)
             .read_to_end(&mut head)
             .map_err(failed)?;
-        if !is_gzip(&head) {
+        // What was issued in one part is completed in another.
+        if !is_gzip(&head) && !trace::is_one(&head) {
             return in_parts(path, &file, end, &head, options, collector);
         }
     }
@@ -279,6 +281,39 @@ fn in_sequence<C: Collect>(
             source,
         })?;
     head.drain(..marked(&head));
+    if trace::is_one(&head) {
+        let mut lines = TraceLines::new(Cursor::new(head).chain(input));
+        let mut log = of_lines(&mut lines, path, options, collector)?;
+        log.traced = Some(lines.tally());
+        return Ok(log);
+    }
+    in_form(head, input, path, options, collector)
+}
+
+/// As [`in_sequence`], of what a trace gives.
+fn of_lines<C: Collect>(
+    mut input: impl Read,
+    path: &Path,
+    options: Options,
+    collector: impl Fn(LogColumns) -> C,
+) -> Result<Log<C>, LogError> {
+    let mut head = Vec::new();
+    let got = input.by_ref().take(BEGINNING as u64).read_to_end(&mut head);
+    got.map_err(|source| LogError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    in_form(head, input, path, options, collector)
+}
+
+/// Of a log whose begin was read already.
+fn in_form<C: Collect>(
+    head: Vec<u8>,
+    input: impl Read,
+    path: &Path,
+    options: Options,
+    collector: impl Fn(LogColumns) -> C,
+) -> Result<Log<C>, LogError> {
     let Some(form) = form_of(path, &head)? else {
         return Ok(without_lines(head.len()));
     };
@@ -307,6 +342,7 @@ fn without_lines<C>(cut_bytes: usize) -> Log<C> {
         first_skipped: None,
         cut_bytes: cut_bytes as u64,
         cut_gzip: false,
+        traced: None,
     }
 }
 

@@ -76,6 +76,7 @@ fn without_parts(log: Log<Kept>, all: &Mutex<usize>) -> (Vec<LogEntry>, Log<()>)
         first_skipped: log.first_skipped,
         cut_bytes: log.cut_bytes,
         cut_gzip: log.cut_gzip,
+        traced: log.traced,
     };
     (lines, log)
 }
@@ -592,4 +593,87 @@ fn gzip_is_read_as_far_as_it_goes() {
     let (lines, log) = read_text(&packed[..packed.len() * 2 / 3], STRICT).unwrap();
     assert!(log.cut_gzip && lines.len() > 25_000 && lines.len() < 50_000);
     assert!(plain.starts_with(&lines));
+}
+
+/// As blkparse prints it, with what is none of our business around it.
+const TRACE: &str = "\
+  8,0    1        1     0.000100000   697  Q   R 2048 + 8 [fio]
+  8,0    1        2     0.000150000   697  D   R 2048 + 8 [fio]
+  8,0    1        3     0.000200000   697  D  WS 4096 + 16 [fio]
+  8,0    0        1     0.001150000     0  C   R 2048 + 8 [0]
+  8,0    1        4     0.002000000   697  D   D 8192 + 2048 [fio]
+  8,0    0        2     0.002200000     0  C  WS 4096 + 8 [0]
+  8,0    0        3     0.005200000     0  C  WS 4104 + 8 [0]
+  8,0    0        4     1.002000000     0  C   D 8192 + 2048 [0]
+  8,0    0        5     1.003000000     0  C   R 16 + 8 [0]
+  8,0    1        5     1.004000000   697  D  FN [fio]
+  8,0    1        6     1.005000000   697  D   R 32 + 8 [fio]
+  8,0    0        6     1.006000000     0  C   R 32 + 8 [65531]
+  8,16   1        7     1.007000000   697  D   R 64 + 8 [fio]
+  8,0    0        7     1.008000000     0  C   R 64 + 8 [0]
+CPU0 (sda):
+ Reads Queued:           2,        8KiB\t Writes Queued:           1,        8KiB
+";
+
+#[test]
+fn a_trace_is_read_from_the_issue_of_each_request_to_its_completion() {
+    let (lines, log) = read_text(TRACE.as_bytes(), STRICT).unwrap();
+    let told: Vec<_> = lines
+        .iter()
+        .map(|entry| (entry.time_ms, entry.value, entry.dir, entry.bs))
+        .collect();
+    // Completed in two parts, with both between its issue and the second.
+    assert_eq!(
+        told,
+        [
+            (1, 1_000_000, Direction::Read, 4096),
+            (5, 5_000_000, Direction::Write, 8192),
+            (1002, 1_000_000_000, Direction::Trim, 1 << 20),
+        ]
+    );
+    let tally = TraceTally {
+        ios: 3,
+        not_issued: 2,
+        not_completed: 1,
+        failed: 1,
+    };
+    assert_eq!(log.traced, Some(tally));
+    assert_eq!((log.skipped, log.cut_bytes), (0, 0));
+    // Of a file it is the same, in one part whatever the threads.
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), TRACE).unwrap();
+    let all = Mutex::new(0);
+    let read = read(file.path(), LENIENT, |_| Kept {
+        lines: Vec::new(),
+        all: &all,
+    });
+    assert_eq!(without_parts(read.unwrap(), &all).0, lines);
+}
+
+#[test]
+fn a_trace_without_completions_is_empty_and_no_line_is_too_long() {
+    let begin: String = TRACE
+        .lines()
+        .take(3)
+        .map(|line| format!("{line}\n"))
+        .collect();
+    let long = format!("{begin}{}\n", "8,0 1 1 0.1 1 D R 5 + ".repeat(10_000));
+    for text in [&begin, &long] {
+        let (lines, log) = read_text(text.as_bytes(), STRICT).unwrap();
+        assert!(lines.is_empty());
+        assert_eq!(log.traced.unwrap().not_completed, 2);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_in_a_trace_make_it_panic(
+        places in prop::collection::vec((0..TRACE.len(), any::<u8>()), 0..30),
+    ) {
+        let mut bytes = TRACE.as_bytes().to_vec();
+        for (place, byte) in places {
+            bytes[place] = byte;
+        }
+        let _ = read_text(&bytes, LENIENT);
+    }
 }
