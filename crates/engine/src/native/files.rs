@@ -372,7 +372,8 @@ fn plan_file(
 ) -> Result<FilePlan, Failure> {
     let subject = || path.display().to_string();
     let file_op = job.engine.file_op();
-    let diskless = job.engine == IoEngine::Null || file_op == Some(FileOp::Create);
+    let nothing = matches!(job.engine, IoEngine::Null | IoEngine::Cpuio);
+    let diskless = nothing || file_op == Some(FileOp::Create);
     let there = if diskless {
         None
     } else {

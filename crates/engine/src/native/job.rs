@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::numa::NumaOptions;
 use super::offsets::Distribution;
 use super::verify::Checksum;
-pub(super) use io_engine::{FileOp, IoEngine, ScsiOptions, ScsiWrite};
+pub(super) use io_engine::{BurnOptions, FileOp, IoEngine, ScsiOptions, ScsiWrite};
 pub(super) use io_logs::{LogOptions, ReplayOptions};
 
 /// Direction of data, as an index.
@@ -614,6 +614,7 @@ pub(super) struct NativeJob {
     pub(super) files: JobFiles,
     pub(super) content: Content,
     pub(super) scsi: ScsiOptions,
+    pub(super) burn: BurnOptions,
     pub(super) verify: Verify,
     pub(super) queue: Queue,
     pub(super) times: Times,
@@ -651,6 +652,7 @@ impl NativeJob {
             files: JobFiles::default(),
             content: Content::default(),
             scsi: ScsiOptions::default(),
+            burn: BurnOptions::default(),
             verify: Verify::default(),
             queue: Queue::default(),
             times: Times::default(),

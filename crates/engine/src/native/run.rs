@@ -17,7 +17,7 @@ use super::clock::TickClock;
 use super::disks::Disks;
 use super::files::{self, FileLayout, FilePlan};
 use super::floor::RateFloor;
-use super::job::ExitWhat;
+use super::job::{ExitWhat, IoEngine};
 use super::logs::LogWriter;
 use super::members::{Member, ReportUnit, units};
 use super::results::{self, BatchShares, ResultSources, measured_ns};
@@ -304,6 +304,26 @@ impl<'a> NativeRun<'a> {
         }
         self.await_ready(setting_up);
         gate.open();
+        self.end_burners();
+    }
+
+    /// exit_on_io_done: what only keeps processors busy ends when all jobs are over that
+    /// do I/O, if there were some (backend.c, fio_running_or_pending_io_threads).
+    fn end_burners(&self) {
+        let burns = |member: &Member| member.job.engine == IoEngine::Cpuio;
+        let mut others = self.members.iter().zip(&self.states);
+        let mut with_io = others
+            .by_ref()
+            .filter(|(member, _)| !burns(member))
+            .peekable();
+        if with_io.peek().is_none() || !with_io.all(|(_, state)| *state == MemberState::Over) {
+            return;
+        }
+        for member in self.members.iter().filter(|member| burns(member)) {
+            if member.job.burn.ends_with_io {
+                member.stop.store(true, Relaxed);
+            }
+        }
     }
 
     /// Waits until the new workers are set up or have failed to.
@@ -381,6 +401,7 @@ impl<'a> NativeRun<'a> {
         if exits {
             self.exit(place);
         }
+        self.end_burners();
     }
 
     /// exitall: ends the jobs that a member takes with it (backend.c,

@@ -14,7 +14,7 @@ use fathom_model::{Failure, FailureKind};
 use super::backend::calls::{CallStyle, Calls};
 use super::backend::one_by_one::OneByOne;
 use super::backend::{
-    Backend, OpenFile, fileops, mmap, null, nvme, offload, posixaio, thread_usage,
+    Backend, OpenFile, burner, fileops, mmap, null, nvme, offload, posixaio, thread_usage,
 };
 use super::backend::{libaio, scsi, uring};
 use super::clock::TickClock;
@@ -232,6 +232,7 @@ fn with_backend<'a>(
         IoEngine::Splice => go!(OneByOne::new(Calls::new(files, CallStyle::Spliced)?)),
         IoEngine::Falloc => go!(OneByOne::new(Calls::new(files, CallStyle::Allocate)?)),
         IoEngine::Ftruncate => go!(OneByOne::new(Calls::new(files, CallStyle::Truncate)?)),
+        IoEngine::Cpuio => go!(OneByOne::new(burner::Burner::new(&job.burn))),
         IoEngine::FileOp(op) => go!(OneByOne::new(fileops::FileOps::new(paths, op)?)),
         IoEngine::Pvsync2 => {
             go!(OneByOne::new(Calls::new(files, vectored(&job.queue))?))
@@ -290,6 +291,7 @@ fn with_threads(
         | IoEngine::Posixaio
         | IoEngine::Mmap
         | IoEngine::IoUringCmd
+        | IoEngine::Cpuio
         | IoEngine::FileOp(_) => CallStyle::Positioned,
     };
     go!(move || Calls::new(files.clone(), style).map(OneByOne::new))

@@ -8,7 +8,7 @@ use std::process::Command;
 use fathom_engine::fio::json;
 use fathom_testkit::skip;
 
-use crate::native::{folder, run};
+use crate::native::{Seen, folder, run, try_run};
 
 /// Names, lengths and allocated pieces of 32 KiB (the file system's own blocks come and go)
 /// of what is in a folder, job files apart.
@@ -145,4 +145,27 @@ fn files_as_a_whole_are_logged_as_fio_does() {
     }
     run(ours.path(), text);
     assert_eq!(logs(ours.path()), logs(theirs.path()));
+}
+
+/// cpuio does no I/O: its chunks are reads of nothing, with pauses that make up the load.
+#[test]
+fn cpuio_keeps_a_processor_busy() {
+    let dir = folder();
+    let seen = run(
+        dir.path(),
+        "[j]\nioengine=cpuio\ncpuload=50\ncpuchunks=2000\nnumber_ios=5\nrw=write\nsize=1g\n",
+    );
+    let read = seen.read(0);
+    assert_eq!((read.total_ios, read.io_bytes), (5, 0));
+    assert!(read.clat.as_ref().unwrap().min_ns >= 2_000_000);
+    let written = seen.results().jobs[0].write.as_ref();
+    assert!(written.is_none_or(|write| write.total_ios == 0));
+    // As long as any job does I/O, also one that comes later.
+    let text = "[global]\nsize=64k\n[c]\nioengine=cpuio\ncpuload=100\ncpumode=qsort\n\
+        exit_on_io_done=1\n[i]\nioengine=null\n[k]\nioengine=null\nwait_for=i\n";
+    let seen = run(dir.path(), text);
+    assert!(seen.results().jobs.iter().all(|job| job.error == 0));
+    let mut seen = Seen::default();
+    let idle = try_run(dir.path(), "[j]\nioengine=cpuio\nruntime=1\n", &mut seen);
+    assert!(idle.unwrap_err().to_string().contains("needs cpuload"));
 }

@@ -4,6 +4,7 @@
 //! the worker's [`Buffers`](super::buffer::Buffers), which outlive the backend, and nobody touches that
 //! slot between [`Backend::push`] and the slot's [`CompletedIo`].
 
+pub(super) mod burner;
 pub(super) mod calls;
 pub(super) mod fileops;
 pub(super) mod mmap;

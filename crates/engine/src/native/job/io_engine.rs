@@ -1,5 +1,7 @@
 //! Ways to do I/O, by fio's names.
 
+use std::time::Duration;
+
 /// How I/O reaches the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::native) enum IoEngine {
@@ -31,6 +33,8 @@ pub(in crate::native) enum IoEngine {
     Ftruncate,
     /// An operation on each file as a whole.
     FileOp(FileOp),
+    /// No I/O: a processor is kept busy.
+    Cpuio,
 }
 
 /// What is done to a file.
@@ -43,7 +47,8 @@ pub(in crate::native) enum FileOp {
 
 impl IoEngine {
     /// Names in job files.
-    pub(in crate::native) const NAMES: [(&'static str, Self); 16] = [
+    pub(in crate::native) const NAMES: [(&'static str, Self); 17] = [
+        ("cpuio", Self::Cpuio),
         ("falloc", Self::Falloc),
         ("filecreate", Self::FileOp(FileOp::Create)),
         ("filedelete", Self::FileOp(FileOp::Delete)),
@@ -72,13 +77,16 @@ impl IoEngine {
 
     /// Whether data go through buffers.
     pub(in crate::native) fn moves_data(self) -> bool {
-        let none = matches!(self, Self::Null | Self::Falloc | Self::Ftruncate);
+        let none = matches!(
+            self,
+            Self::Null | Self::Falloc | Self::Ftruncate | Self::Cpuio
+        );
         !none && self.file_op().is_none()
     }
 
     /// Whether it does its I/O on open files.
     pub(in crate::native) fn opens_files(self) -> bool {
-        self != Self::Null && self.file_op().is_none()
+        !matches!(self, Self::Null | Self::Cpuio) && self.file_op().is_none()
     }
 
     /// Whether its I/Os wait in an io_uring.
@@ -91,6 +99,38 @@ impl IoEngine {
             Self::FileOp(op) => Some(op),
             _ => None,
         }
+    }
+}
+
+/// How ioengine=cpuio keeps a processor busy.
+#[derive(Debug, Clone)]
+pub(in crate::native) struct BurnOptions {
+    /// Share of the time, in percent; 0: the job does not say.
+    pub(in crate::native) load: u32,
+    /// How long at a time.
+    pub(in crate::native) chunk: Duration,
+    /// By sorting, which takes as long as it takes.
+    pub(in crate::native) sorts: bool,
+    /// It ends when no job is left that does I/O.
+    pub(in crate::native) ends_with_io: bool,
+}
+
+impl Default for BurnOptions {
+    fn default() -> Self {
+        Self {
+            load: 0,
+            chunk: Duration::from_millis(50),
+            sorts: false,
+            ends_with_io: false,
+        }
+    }
+}
+
+impl BurnOptions {
+    /// The pause after so much work, in the same unit.
+    pub(in crate::native) fn pause(&self, busy: u64) -> u64 {
+        let load = u64::from(self.load.max(1));
+        busy.saturating_mul(100 - load.min(100)) / load
     }
 }
 

@@ -288,7 +288,7 @@ fn zoned_abs(v: OptionValue<'_>, text: &str) -> Outcome<Distribution> {
 pub(super) const QUEUE: &[OptionRow] = &[
     differs(
         &["ioengine"],
-        "io_uring, io_uring_cmd (generic NVMe devices such as /dev/ng0n1, judged by their block device; no trims and syncs, which fio leaves out), libaio, posixaio, psync, sync, pvsync2, mmap, sg (whole SCSI disks by their block or generic device, one command at a time; trims by the block layer), splice, falloc, ftruncate, filecreate, filestat and filedelete (one operation for each file, of one block, with lat as clat), null",
+        "io_uring, io_uring_cmd (generic NVMe devices such as /dev/ng0n1, judged by their block device; no trims and syncs, which fio leaves out), libaio, posixaio, psync, sync, pvsync2, mmap, sg (whole SCSI disks by their block or generic device, one command at a time; trims by the block layer), splice, falloc, ftruncate, filecreate, filestat and filedelete (one operation for each file, of one block, with lat as clat), cpuio (chunks of work, told as reads of no bytes), null",
         |job, v| {
             let text = v.text()?;
             let known = IoEngine::NAMES.iter().find(|(name, _)| *name == text);

@@ -4,6 +4,7 @@
 //! becomes part of a [`NativeJob`]. What has no row is refused by name. The table in
 //! the docs is made from the rows ([`markdown`]).
 
+mod cpuio;
 mod files;
 mod io;
 mod iolog;
@@ -67,9 +68,10 @@ const fn idle(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[OptionRow]); 11] = [
+const GROUPS: [(&str, &[OptionRow]); 12] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
+    ("Load of a processor", cpuio::LOAD),
     ("Data", io::CONTENT),
     ("Verify", verify::VERIFY),
     ("Files", files::FILES),
@@ -120,6 +122,7 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
         job.content.refill = true;
         job.content.zero = false;
     }
+    cpuio::settle(&mut job);
     // fio passes it on to buffered I/O only.
     job.queue.uncached &= !job.files.direct;
     if refused.is_empty() {
@@ -175,6 +178,7 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
         found.push(("rw", "a mapping cannot be trimmed".to_owned()));
     }
     found.extend(verify::fault(job));
+    found.extend(cpuio::fault(job));
     found.extend(engine_faults(job));
     found.extend(rate_fault(job));
     found.extend(size_fault(job));
@@ -195,6 +199,7 @@ fn of_threads(job: &NativeJob) -> Option<(&'static str, String)> {
     let against = match job.engine {
         super::job::IoEngine::Mmap => "a mapping is copied by the job's own thread",
         super::job::IoEngine::IoUringCmd => "commands wait in the job's own ring",
+        super::job::IoEngine::Cpuio => "there is no I/O",
         engine if engine.file_op().is_some() => "a file as a whole is done by the job's own thread",
         _ if job.queue.fixed_buffers => "threads of their own register no buffers",
         _ => return None,

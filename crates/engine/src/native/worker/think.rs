@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Worker, data_direction};
 use crate::native::backend::Op;
 use crate::native::clock::TickClock;
-use crate::native::job::RateOptions;
+use crate::native::job::{IoEngine, RateOptions};
 
 /// When the next pause is due.
 #[derive(Debug)]
@@ -107,7 +107,15 @@ impl Worker {
         while self.clock.now() < spun.min(self.end) && !self.stop.load(Relaxed) {
             std::hint::spin_loop();
         }
-        Some(now.saturating_add(self.ticks(pace.think)))
+        let burn = &self.job.burn;
+        let pause = match self.job.engine {
+            // What it takes is known afterwards only; its depth is 1.
+            IoEngine::Cpuio if burn.sorts => {
+                burn.pause(now.saturating_sub(self.in_flight[0].drawn))
+            }
+            _ => self.ticks(pace.think),
+        };
+        Some(now.saturating_add(pause))
     }
 }
 

@@ -57,6 +57,9 @@ const OVERLAPS: &str = "ioengine=libaio iodepth=8 iodepth_batch_submit=8 rw=rand
                         size=8k io_size=64k direct=1";
 const LOW: &str = "ioengine=libaio iodepth=8 iodepth_batch_submit=8 iodepth_batch_complete_max=1 \
                    size=1m";
+/// A second of work, and a job that does I/O for a moment.
+const BURNS: &str = "[i] ioengine=cpuio cpuload=100 cpuchunks=500 number_ios=2000 \
+                     [j] ioengine=null size=64k bs=4k";
 const PRIO: &str = "ioengine=libaio rw=randread cmdprio_percentage=50";
 
 pub(super) const WITNESSES: &[Witness] = witnesses! {
@@ -79,6 +82,11 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     // Queue and engines
     "ioengine": "falloc filecreate filedelete filestat ftruncate io_uring io_uring_cmd libaio mmap null posixaio psync pvsync2 sg splice sync",
         "rw=write fallocate=none" => Calls(ALL);
+    "ioengine": "null cpuio", "[j] size=16k bs=4k number_ios=2" => Own(burns);
+    "cpuload": "50 100|200", "ioengine=cpuio number_ios=3" => Own(naps);
+    "cpuchunks": "1000 40000", "ioengine=cpuio cpuload=50 number_ios=3" => Own(naps);
+    "cpumode": "noop qsort", "ioengine=cpuio cpuload=100 cpuchunks=1 number_ios=2" => First(short);
+    "exit_on_io_done": "0 1", BURNS => Own(first_done);
     "iodepth": "1 4", "ioengine=libaio" => Calls("io_setup");
     "iodepth_batch_submit": "1 8", "ioengine=libaio iodepth=8 direct=1"
         => Own(|case| case.largest("io_submit", 1));
@@ -292,6 +300,20 @@ fn all_done(job: &JobResult) -> String {
 /// By a bound that is far above what it takes without, on a busy machine, too.
 fn slow(job: &JobResult) -> String {
     (job.runtime_ms.unwrap() >= 1500).to_string()
+}
+
+/// Whether one of its reads took less than a tenth of what it takes to sort.
+fn short(job: &JobResult) -> String {
+    let clat = job.read.as_ref().and_then(|read| read.clat.as_ref());
+    (clat.unwrap().min_ns < 1_000_000).to_string()
+}
+
+/// How it ends with the load that cpuio needs.
+fn burns(case: &Case) -> Result<String, String> {
+    See::End.look(&case.with(
+        "ioengine=cpuio",
+        "ioengine=cpuio\ncpuload=100\ncpuchunks=10",
+    ))
 }
 
 fn error(job: &JobResult) -> String {
