@@ -75,7 +75,7 @@ pub(crate) static NEWER_GUEST: SharedGuest = SharedGuest::new(|| {
         .disk(40 * MIB, "ide-hd,bus=ide.0,serial=PURGE-ATA", ""))
 });
 
-fn with_fathom(plan: GuestPlan) -> GuestPlan {
+pub(crate) fn with_fathom(plan: GuestPlan) -> GuestPlan {
     plan.tested(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
 }
 

@@ -32,6 +32,8 @@ mod guest_prio;
 #[cfg(target_os = "linux")]
 mod guest_purge;
 #[cfg(target_os = "linux")]
+mod guest_zoned;
+#[cfg(target_os = "linux")]
 mod guests;
 mod hosts;
 mod import;
