@@ -433,11 +433,7 @@ impl Writer {
         appended
     }
 
-    /// Appends an entry of another record, at its own time, which is that of the last line
-    /// too.
-    ///
-    /// # Errors
-    /// As [`Writer::append`].
+    /// Appends an entry of another record, at its own time, which the last line has, too.
     pub(crate) fn append_entry(&mut self, entry: &Entry) -> Result<(), RecordError> {
         self.log.at_ms = Some(entry.at_ms);
         self.append(&entry.event)

@@ -37,6 +37,7 @@ pub use definition::{DEFAULT_GROUP, QuickTest, SeriesGroup, TestSeries, known};
 pub use fathom_model::units::{format_size, parse_size};
 pub use folder::{SIGNATURE, TAG};
 pub use host::{FioFacts, FolderState, QuickHost, Site};
+pub use jobs::StepIops;
 pub use local_host::LocalHost;
 pub use plan::{FACTS_KEY, FOLDER, PlannedTest, QuickRequest, SeriesFacts};
 pub use results::{QuickRun, TestResult};

@@ -200,9 +200,6 @@ fn options_of_jobs_are_compared_on_two_machines_together() {
     let settings = ["ab", &job, "--b", "scheduler=none", "--hosts", "m1,m2"];
     let refused = bench.command(&lab, &settings).output().unwrap();
     assert_eq!(refused.status.code(), Some(2), "{refused:?}");
-    assert!(
-        said(&refused).contains("this machine only"),
-        "{refused:?}"
-    );
+    assert!(said(&refused).contains("this machine only"), "{refused:?}");
     (0..2).for_each(|place| nothing_left(&lab, place));
 }

@@ -315,3 +315,36 @@ fn the_first_screen_answers_against_baseline_and_link() {
     assert_eq!(refused.status.code(), Some(5), "{}", stderr(&refused));
     assert!(stderr(&refused).contains("known are HDD, mydisk"));
 }
+
+#[test]
+fn the_quick_series_is_measured_against_its_baseline_unasked() {
+    let runs = tempfile::tempdir().unwrap();
+    let mut header = records::header("quick", "quick");
+    let facts = json!({
+        "group": "current", "host": "bench-07", "folder": "/mnt/stb-testdir",
+        "runtime_s": 5, "size_bytes": 536_870_912, "shortened": false, "tests": [],
+    });
+    header.facts.insert("quick".into(), facts);
+    let mut writer = Writer::create(runs.path(), &header).unwrap();
+    let mut append = |event| writer.append(&event).unwrap();
+    for (step, name, iops) in [
+        (1, "1 file, 1 thread, seq 1M writes, simple", 191.0),
+        (2, "1 file, 1 thread, rnd 16k writes, simple", 409.0),
+    ] {
+        append(Event::Step {
+            step,
+            of: 2,
+            name: name.into(),
+            point: None,
+        });
+        records::begin(&mut append, &["test"]);
+        let job = records::job("test", records::figures(iops, 90_000.0, 1000));
+        append(records::finished(vec![job]));
+        append(records::STEP_ENDED);
+    }
+    let record = writer.finish(RunStatus::Complete).unwrap();
+    let (_, page) = report(runs.path(), &record);
+    let told = "<b>81 % of HDD</b>, the median of 2 figures; 1 of them reach it; \
+                from 57 % (1 file, 1 thread, rnd 16k writes, simple) to 105 % (";
+    assert!(page.contains(told), "{page}");
+}

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use fathom_analysis::hosts::median;
 use fathom_model::units;
 
 use super::markup::escape;
@@ -47,7 +48,7 @@ fn sentence(one: &AgainstBaseline) -> Option<String> {
         [only] => format!("<b>{} % of {name}</b> {}", only.1, escape(&only.0)),
         [lowest, .., highest] => format!(
             "<b>{} % of {name}</b>, the median of {} figures; {} of them reach it; from {} to {}",
-            sorted[sorted.len() / 2].1,
+            median(sorted.iter().map(|(_, percent)| *percent as f64)).unwrap_or(0.0) as u64,
             sorted.len(),
             sorted.iter().filter(|(_, percent)| *percent >= 100).count(),
             at(lowest),

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_campaign::quick::{Baseline, Conditions, DEFAULT_BASELINE, SeriesFacts};
-use fathom_model::RunDocument;
+use fathom_campaign::quick::{Baseline, Conditions, DEFAULT_BASELINE, SeriesFacts, StepIops};
+use fathom_model::Event;
 use fathom_record::Entries;
 use fathom_report::html::AgainstBaseline;
 
-use crate::cmd::compare::compared;
 use crate::cmd::quick::run::baselines;
 
 /// Baselines that a report measures its run against.
@@ -47,61 +46,65 @@ impl WantedBaselines {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let doc = compared(dir)?.doc;
-        let figures = figures(&doc);
+        let run = MeasuredRun::read(dir, conditions.is_some())?;
         let all = wanted.iter().map(|one| match why_not(one) {
             Some(reason) => AgainstBaseline {
                 name: one.name.clone(),
                 percents: Vec::new(),
                 doubts: vec![reason],
             },
-            None => against(one, &figures, &doc, conditions.is_some()),
+            None => run.against(one),
         });
         Ok(all.collect())
     }
 }
 
-/// IOPS of each step and job, all directions together; `None`: it failed.
-type StepFigures = BTreeMap<(String, String), Option<f64>>;
-
-fn figures(doc: &RunDocument) -> StepFigures {
-    let mut all = StepFigures::new();
-    for job in doc.jobs.iter().filter(|job| !job.is_sum_of_clients()) {
-        let step = job.step.clone().unwrap_or_default();
-        let sum = all.entry((step, job.name.clone())).or_insert(Some(0.0));
-        let iops: f64 = job.directions().map(|(_, found)| found.iops).sum();
-        *sum = sum.filter(|_| !job.has_failed()).map(|sum| sum + iops);
-    }
-    all
+/// What a run measured, and with what.
+struct MeasuredRun {
+    engine: String,
+    /// IOPS by step and job.
+    iops: BTreeMap<(String, String), f64>,
+    /// Whether it is of the quick series.
+    is_series: bool,
 }
 
-fn against(
-    baseline: &Baseline,
-    figures: &StepFigures,
-    doc: &RunDocument,
-    is_series: bool,
-) -> AgainstBaseline {
-    let mut percents = Vec::new();
-    for ((step, job), iops) in figures {
-        // A baseline has its figures by the test, which is a step, or by the job.
-        let both = format!("{step}: {job}");
-        let known = |name: &&String| baseline.iops.contains_key(*name);
-        let name = [&both, step, job].into_iter().find(known);
-        if let (Some(name), Some(iops)) = (name, iops)
-            && let Some(percent) = baseline.percent(name, *iops as u64)
-        {
-            percents.push((name.clone(), percent));
+impl MeasuredRun {
+    fn read(dir: &Path, is_series: bool) -> anyhow::Result<Self> {
+        let (mut engine, mut iops) = (String::new(), StepIops::default());
+        // Damage is told by the report.
+        for entry in Entries::summed(dir)?.flatten() {
+            if let Event::EngineStarted { engine: name, .. } = &entry.event {
+                engine.clone_from(name);
+            }
+            iops.take(&entry.event);
         }
+        Ok(Self {
+            engine,
+            iops: iops.finish(),
+            is_series,
+        })
     }
-    let mut doubts: Vec<String> = baseline.doubt_for(&doc.engine).into_iter().collect();
-    doubts.extend(baseline.caveat(percents.iter().map(|(name, _)| name.as_str())));
-    if baseline.conditions.is_some() && !is_series {
-        let what = "it is of the quick series, this run is not: options, size and run time were not compared";
-        doubts.push(format!("baseline {}: {what}", baseline.name));
-    }
-    AgainstBaseline {
-        name: baseline.name.clone(),
-        percents,
-        doubts,
+
+    fn against(&self, baseline: &Baseline) -> AgainstBaseline {
+        let mut percents = Vec::new();
+        for ((step, job), iops) in &self.iops {
+            // A baseline has its figures by the test, which is a step, or by the job.
+            let both = format!("{step}: {job}");
+            let known = |name: &&String| baseline.iops.contains_key(*name);
+            let name = [&both, step, job].into_iter().find(known);
+            let percent = name.and_then(|name| baseline.percent(name, *iops as u64));
+            percents.extend(name.cloned().zip(percent));
+        }
+        let mut doubts: Vec<String> = baseline.doubt_for(&self.engine).into_iter().collect();
+        doubts.extend(baseline.caveat(percents.iter().map(|(name, _)| name.as_str())));
+        if baseline.conditions.is_some() && !self.is_series {
+            let what = "it is of the quick series, this run is not: options, size and run time were not compared";
+            doubts.push(format!("baseline {}: {what}", baseline.name));
+        }
+        AgainstBaseline {
+            name: baseline.name.clone(),
+            percents,
+            doubts,
+        }
     }
 }
