@@ -111,9 +111,13 @@ pub fn chart(map: &LoadMap) -> Chart {
         ends: Ends::Ticks,
         ..colors
     });
+    let is_behind = |cell: &MapCell| cell.outcome == MapOutcome::Behind;
+    let behind = map.cells.iter().any(is_behind);
+    let behind = behind.then(|| "grey: less was done than was offered; more was not tried".into());
     Chart {
         title: format!("p{} of reads beside writes", map.percent),
         panels: vec![panel],
+        footer: behind.into_iter().collect(),
         ..Chart::default()
     }
 }

@@ -15,6 +15,8 @@ use serde::Serialize;
 use crate::cmd::Global;
 use crate::out;
 
+/// What is said where figures do not hold.
+const INVALID: &str = "some measurements are invalid: fathom explain says which and why";
 /// What is said of one that was stopped.
 const UNFINISHED: &str = "the comparison did not come to its end: fathom resume goes on";
 
@@ -95,6 +97,10 @@ pub fn of_report(config: &AbConfig, dir: &Path) -> anyhow::Result<RunAnswer> {
             said(&config.sides, row, margin, is_ended),
         );
     }
+    let verdict = fathom_report::read(dir)?.verdict;
+    if verdict.is_some_and(|verdict| verdict.level == VerdictLevel::Invalid) {
+        answer.say(Tone::Doubtful, INVALID);
+    }
     if !is_ended {
         answer.say(Tone::Doubtful, UNFINISHED);
     }
@@ -121,7 +127,7 @@ fn text(global: &Global, document: &AbDocument<'_>) {
         out::line(said(document.sides, row, margin, document.ended));
     }
     if document.verdict == Some(VerdictLevel::Invalid) {
-        out::line("some measurements are invalid: fathom explain says which and why");
+        out::line(INVALID);
     }
     if !document.ended {
         out::line(UNFINISHED);
