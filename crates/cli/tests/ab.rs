@@ -366,6 +366,11 @@ fn a_device_is_tuned_and_stands_as_it_did() {
     );
     let rule = found["udev_rule"].as_str();
     assert_eq!(rule.is_some(), found["is_better"] == true, "{found}");
+    program.good(&["report", "-o", "page.html"]);
+    let page = fs::read_to_string(program.path().join("page.html")).unwrap();
+    let said = ["better than how it stood", "leave it as it is"];
+    assert!(said.iter().any(|said| page.contains(said)));
+    assert!(page.contains("a: nomerges=0, b: nomerges=1"));
     assert_eq!(names.map(|name| setting(&queue, name)), before);
     let sim = program.run(&[&args[..], &["--engine", "sim"]].concat());
     assert_eq!(sim.status.code(), Some(2));

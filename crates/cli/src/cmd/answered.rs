@@ -15,6 +15,7 @@ pub fn of(dir: &Path) -> RunAnswer {
     let answer = plan().and_then(|plan| match plan {
         Plan::Find(plan) => plan.answer(dir).ok(),
         Plan::Ab(plan) => ab::show::of_report(&plan.config, dir).ok(),
+        Plan::Tune(plan) => plan.answer(dir).ok(),
         _ => None,
     });
     answer.unwrap_or_default()

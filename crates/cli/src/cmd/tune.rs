@@ -4,13 +4,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_campaign::ab::{
-    AbQuestion, AbSetup, RaceNext, TUNE_COMMAND, TuneConfig, TuneLoad, TuneScript, TuneTrial,
+    AbQuestion, AbSetup, RaceNext, TUNE_COMMAND, TuneConfig, TuneLoad, TuneScript, TuneState,
+    TuneTrial,
 };
 use fathom_campaign::flow::{History, JobStep};
 use fathom_device::settings::Settings;
 use fathom_device::{Sys, SysBlock, identity};
 use fathom_model::{Exit, SettingValue};
 use fathom_record::Record;
+use fathom_report::answer::{AnswerTable, RunAnswer};
+use fathom_report::style::Tone;
 use serde::{Deserialize, Serialize};
 
 use super::ab::{QuestionArgs, show, sides};
@@ -23,6 +26,11 @@ use crate::out;
 
 /// Pairs of a first look at a setting: what takes more is small.
 const COARSE_PAIRS: u32 = 8;
+
+/// What is said of a search that was stopped.
+const UNFINISHED: &str = "the search did not come to its end: fathom resume goes on";
+/// What is said where nothing was found.
+const AS_IT_STANDS: &str = "nothing is clearly better than how it stands: leave it as it is";
 
 /// Find the settings of a device that are best for a load
 ///
@@ -161,11 +169,40 @@ impl TunePlan {
         }
     }
 
-    fn show(&self, global: &Global, dir: &Path) -> anyhow::Result<()> {
-        let record = Record::open(dir)?;
+    /// What the record tells of a search.
+    fn state(&self, record: &Record) -> TuneState {
         let history = History::of(&record.entries);
         let script = self.script(JobStep::new((1, 1), TUNE_COMMAND, String::new(), &[]));
-        let state = script.state(&history);
+        script.state(&history)
+    }
+
+    /// What the report of the run shows first.
+    pub fn answer(&self, dir: &Path) -> anyhow::Result<RunAnswer> {
+        let state = self.state(&Record::open(dir)?);
+        let mut answer = RunAnswer::default();
+        match (state.next == RaceNext::Ended, state.is_better()) {
+            (false, _) => answer.say(Tone::Doubtful, UNFINISHED),
+            (true, false) => answer.say(Tone::Plain, AS_IT_STANDS),
+            (true, true) => {
+                let blank = self.script(JobStep::new((1, 1), TUNE_COMMAND, String::new(), &[]));
+                let found = blank.words(&state.best).join(" ");
+                answer.say(Tone::Good, format!("{found} is better than how it stood"));
+            }
+        }
+        for trial in &state.trials {
+            let sides = trial.sides.iter();
+            let sides = sides.map(|side| format!("{}: {}", side.name, side.label));
+            answer.tables.push(AnswerTable {
+                title: sides.collect::<Vec<_>>().join(", "),
+                grid: show::table(&trial.sides, &trial.rows),
+            });
+        }
+        Ok(answer)
+    }
+
+    fn show(&self, global: &Global, dir: &Path) -> anyhow::Result<()> {
+        let record = Record::open(dir)?;
+        let state = self.state(&record);
         let is_better = state.is_better();
         let best = || self.config.knobs.iter().zip(&state.best);
         let changed = best().filter(|&(_, &value)| value > 0);
@@ -224,7 +261,7 @@ fn text(global: &Global, document: &TuneDocument<'_>) {
         out::line(show::table(&trial.sides, &trial.rows).render(out::style(global.color)));
     }
     if !document.ended {
-        out::line("the search did not come to its end: fathom resume goes on");
+        out::line(UNFINISHED);
         return;
     }
     match (&document.udev_rule, document.is_better) {
@@ -235,7 +272,7 @@ fn text(global: &Global, document: &TuneDocument<'_>) {
                 out::line(NO_FLUSHES);
             }
         }
-        _ => out::line("nothing is clearly better than how it stands: leave it as it is"),
+        _ => out::line(AS_IT_STANDS),
     }
 }
 

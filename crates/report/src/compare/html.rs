@@ -48,11 +48,26 @@ pub fn html(doc: &CompareDocument, request: &CompareRequest) -> Result<String, R
         page += &format!("<p>{}</p>\n", escape(note));
     }
     let [a, b] = [&request.a, &request.b].map(|side| sweeps(side));
-    page += &section("curves", "Curves", &overlay::curves([&a?, &b?]));
+    let curves = overlay::curves([&a?, &b?]);
     let [a, b] = [&request.a, &request.b].map(|side| steps(side));
-    page += &section("time", "Over time", &overlay::over_time([&a?, &b?]));
-    page += &section("latencies", "Latencies", &distributions(request));
-    Ok(plain_page("Comparison", &sides.concat(), &page))
+    let over_time = overlay::over_time([&a?, &b?]);
+    // Of a campaign the figures are thousands of rows: links lead past them.
+    let mut links = String::new();
+    for (id, title, charts) in [
+        ("curves", "Curves", curves),
+        ("time", "Over time", over_time),
+        ("latencies", "Latencies", distributions(request)),
+    ] {
+        if !charts.is_empty() {
+            links += &format!("<a href=\"#{id}\">{title}</a> ");
+            page += &section(id, title, &charts);
+        }
+    }
+    let links = match links.is_empty() {
+        true => links,
+        false => format!("<p>{links}</p>\n"),
+    };
+    Ok(plain_page("Comparison", &(sides.concat() + &links), &page))
 }
 
 /// The curves of each run that has any.
@@ -81,11 +96,8 @@ fn steps(side: &[ComparedRun]) -> Result<Vec<Vec<StepIops>>, RecordError> {
     each.collect()
 }
 
-/// Graphs of one kind; nothing without any.
+/// Graphs of one kind.
 fn section(id: &str, title: &str, charts: &[Chart]) -> String {
-    if charts.is_empty() {
-        return String::new();
-    }
     let each = charts.iter().take(CHARTS_MOST).enumerate();
     let each = each.map(|(place, chart)| drawn(chart, SIZE, &format!("{id}{place}")));
     let left = match charts.len().saturating_sub(CHARTS_MOST) {

@@ -63,7 +63,7 @@ fn chart(sides: [&[&Curve]; 2], dir: Direction) -> Option<Chart> {
     let points = points.flat_map(|curve| &curve.points);
     let xs: Vec<u64> = points.filter_map(|point| point.point.x_value()).collect();
     let x = words::x_axis(&first.x, &xs);
-    // But over block sizes IOPS say what bandwidth does.
+    // IOPS say what bandwidth does, except over block sizes.
     let rate = match x.quantity {
         Quantity::Bytes => PointMetric::Bandwidth,
         _ => PointMetric::Iops,
@@ -71,7 +71,8 @@ fn chart(sides: [&[&Curve]; 2], dir: Direction) -> Option<Chart> {
     let metrics = [rate, PointMetric::Latency, PointMetric::P99];
     let panels = metrics.map(|metric| panel(sides, &x, metric, dir));
     let panels: Vec<Panel> = panels.into_iter().flatten().collect();
-    let title = match first.name.as_str() {
+    let name = either(&first.name, &sides[1].first()?.name);
+    let title = match name.as_str() {
         "" => words::direction(dir).to_owned(),
         name => format!("{} · {name}", words::direction(dir)),
     };
@@ -135,6 +136,14 @@ fn panel(
     Some(panel)
 }
 
+/// The name of what both sides have: their names, where they differ.
+fn either(a: &str, b: &str) -> String {
+    match a == b {
+        true => a.to_owned(),
+        false => format!("{a} / {b}"),
+    }
+}
+
 /// `A`, or `A, mean of 3 runs`.
 fn of_runs(side: &str, runs: usize) -> String {
     match runs {
@@ -195,10 +204,7 @@ pub(crate) fn over_time(sides: [&[Vec<StepIops>]; 2]) -> Vec<Chart> {
 fn step_over_time(sides: [&[&StepIops]; 2]) -> Option<Chart> {
     let [a, b] = sides;
     let [first, other] = [a.first()?, b.first()?];
-    let name = match first.name == other.name {
-        true => first.name.clone(),
-        false => format!("{} / {}", first.name, other.name),
-    };
+    let name = either(&first.name, &other.name);
     let title = match first.repetition {
         1 => name,
         n => format!("{name}, repetition {n}"),

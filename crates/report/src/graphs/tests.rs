@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use fathom_analysis::Sweep;
 use fathom_model::{
     Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency,
     Outcome, Point, ReasonKind, Results, RunStatus, Sample,
@@ -533,4 +534,56 @@ fn numbers_that_order_folders_are_no_part_of_a_name() {
     ] {
         assert_eq!(super::unnumbered(name), told);
     }
+}
+
+/// A campaign of one series, so many I/Os a second at depths 1, 2 and 4.
+fn of_depths(series: &str, most: f64, fails_at: u64) -> Sweep {
+    let mut campaign = Campaign::new();
+    for depth in [1, 2, 4] {
+        let point = point(series, "iodepth", &[("iodepth", depth)], 1);
+        match depth == fails_at {
+            true => campaign.fail(point, "too many"),
+            false => campaign.measure(point, (Some((most * depth as f64, 1e5)), None)),
+        }
+    }
+    let (_dir, record) = campaign.finish();
+    read_sweep(&record).unwrap().sweep
+}
+
+#[test]
+fn both_sides_of_a_comparison_share_a_graph() {
+    let a = [of_depths("t/a", 1000.0, 0), of_depths("t/a", 1200.0, 4)];
+    let b = [of_depths("t/b", 2000.0, 0)];
+    let [chart] = &overlay::curves([&a, &b])[..] else {
+        panic!("one direction of the only series");
+    };
+    assert_eq!(chart.title, "Read · t/a / t/b");
+    let titles: Vec<&str> = chart.panels.iter().map(|it| it.y.title.as_str()).collect();
+    assert_eq!(titles, ["IOPS", "Mean latency", "p99 latency"]);
+    let layers = &chart.panels[0].layers;
+    let named = |name: &str| {
+        let found = layers
+            .iter()
+            .find(|layer| layer.name.as_deref() == Some(name));
+        found
+            .unwrap_or_else(|| panic!("{name}: {layers:#?}"))
+            .shape
+            .clone()
+    };
+    // Where one of the runs failed the other is the mean, and has no spread.
+    let mean = vec![(1.0, 1100.0), (2.0, 2200.0), (4.0, 4000.0)];
+    assert_eq!(named("A, mean of 2 runs"), Shape::Curve(mean));
+    let spread = vec![(1.0, 1000.0, 1200.0), (2.0, 2000.0, 2400.0)];
+    assert_eq!(named("lowest to highest run"), Shape::Band(spread));
+    assert!(matches!(named("B"), Shape::Curve(_)));
+    assert_eq!(named("failed"), Shape::OnAxis(vec![4.0]));
+    assert_eq!(chart.footer, ["A: failed at depth 4: too many"]);
+
+    let others = [of_depths("t/c", 1.0, 0), of_depths("t/a", 1.0, 0)];
+    assert_eq!(
+        overlay::curves([&others, &b]).len(),
+        0,
+        "no series is in both"
+    );
+    assert_eq!(overlay::curves([&others, &a]).len(), 1);
 }
