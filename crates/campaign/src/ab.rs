@@ -5,11 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::flow::{Ending, History, JobStep, Next, Script};
 
+mod file_system;
 mod knobs;
 mod race;
 mod setup;
 mod tune;
 
+pub use file_system::{AbFileSystem, FileSystemKind};
 pub use knobs::TuneLoad;
 pub use race::{AbFigure, AbQuestion, AbRow, AbState, Race, RaceNext, RaceStep};
 pub use setup::{AbSetup, AbSide, SideFio};

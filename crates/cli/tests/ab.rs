@@ -121,6 +121,91 @@ fn what_cannot_be_compared_is_refused_before_anything_is_done() {
     assert_eq!(program.records(), Vec::<PathBuf>::new());
 }
 
+/// A job in a file system that is made, and the options for that.
+fn in_file_system(program: &ProgramUnderTest, device: &LoopDevice) -> [String; 4] {
+    let job = "[a]\nrw=randread\nbs=4k\nsize=1m\nrate_iops=300\nioengine=psync\n";
+    program.file("a.fio", job);
+    let path = device.path().display();
+    let words = [format!("ext4:{path}"), format!("{path}=32MiB")];
+    let [mkfs, word] = words;
+    ["--mkfs".into(), mkfs, "--destroy".into(), word]
+}
+
+/// Where a device is mounted, and with which options.
+fn mounted(device: &LoopDevice) -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap();
+    let its = |line: &&str| line.starts_with(&format!("{} ", device.path().display()));
+    mounts.lines().filter(its).map(str::to_owned).collect()
+}
+
+#[test]
+fn mount_options_are_compared_in_a_file_system_that_is_made() {
+    let test = "mount_options_are_compared_in_a_file_system_that_is_made";
+    let device = match LoopDevice::new(32 << 20) {
+        Ok(device) => device,
+        Err(reason) => return skip(test, &reason),
+    };
+    let program = program();
+    let made = in_file_system(&program, &device);
+    let made: Vec<&str> = made.iter().map(String::as_str).collect();
+    let ab = ["ab", "a.fio", "--b", "mount=noatime", "--each", "300ms"];
+    let ab = [&ab[..], &["--margin", "50%", "--json", "-q"]].concat();
+    let refused = |args: &[&str], code: i32, why: &str| {
+        let output = program.run(args);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        assert!(said.contains(why), "{args:?}: {said}");
+    };
+    refused(&ab, 2, "add --mkfs");
+    refused(&[&ab[..], &made[..2]].concat(), 4, "--destroy");
+    program.file("b.fio", "[a]\nrw=randread\nfilename=../x\n");
+    let elsewhere = [&["ab", "b.fio"], &made[..]].concat();
+    refused(&elsewhere, 2, "not in the file system");
+    assert_eq!(program.records(), Vec::<PathBuf>::new());
+    let all = [&ab[..], &made[..]].concat();
+    let found = json(&program.run(&all), 0);
+    assert_eq!(verdict(&found), "same", "{found}");
+    assert_eq!(found["sides"][1]["mount"], "noatime");
+    assert_eq!(mounted(&device), Vec::<String>::new());
+    let log = fs::read_to_string(program.records()[0].join("events.jsonl")).unwrap();
+    let count = |text: &str| log.lines().filter(|line| line.contains(text)).count();
+    assert_eq!(count("\"stage\":{\"id\":\"mkfs\""), 1, "it is made once");
+    let measured = found["measured"].as_array().unwrap().len();
+    assert_eq!(count("\"title\":\"mount with "), measured);
+    // What is on the device now may be wanted.
+    refused(&all, 4, "ext2/3/4");
+}
+
+#[test]
+fn a_file_system_is_unmounted_after_a_kill_and_mounted_again_by_a_resume() {
+    let test = "a_file_system_is_unmounted_after_a_kill";
+    let device = match LoopDevice::new(32 << 20) {
+        Ok(device) => device,
+        Err(reason) => return skip(test, &reason),
+    };
+    let program = program();
+    let made = in_file_system(&program, &device);
+    let made: Vec<&str> = made.iter().map(String::as_str).collect();
+    let ab = ["ab", "a.fio", "--b", "mount=noatime", "-q", "--each", "2s"];
+    let ab = [&ab[..], &["--margin", "50%"], &made[..]].concat();
+    let mut run = program.command(&ab).spawn().unwrap();
+    let is_b = || mounted(&device).iter().any(|line| line.contains("noatime"));
+    await_that("the second side is mounted", is_b);
+    run.kill().unwrap();
+    run.wait().unwrap();
+    // fio ends with it, and what it has open a moment later.
+    let restored = program.run(&["restore"]);
+    assert_eq!(restored.status.code(), Some(0), "{restored:?}");
+    assert_eq!(mounted(&device), Vec::<String>::new());
+    // Devices are named again.
+    let refused = program.run(&["resume"]);
+    assert_eq!(refused.status.code(), Some(4), "{refused:?}");
+    let resumed = program.run(&["resume", "--json", "-q", made[2], made[3]]);
+    let found = json(&resumed, 0);
+    assert_eq!((verdict(&found), &found["ended"]), ("same", &true.into()));
+    assert_eq!(mounted(&device), Vec::<String>::new());
+}
+
 /// Another fio, by what it says of itself, which runs the installed one.
 fn other_fio(program: &ProgramUnderTest, version: &str) -> PathBuf {
     let text =

@@ -11,10 +11,14 @@ use fathom_model::{SettingValue, Stage, StageEnd, StageKind};
 use serde::{Deserialize, Serialize};
 
 use super::RaceStep;
+use super::file_system::{AbFileSystem, MakeFileSystem, MountFileSystem};
 use crate::flow::{
     Act, ActionContext, ActionResult, Ending, History, JobStep, Next, ShellCommand, Task, Undo,
     Work,
 };
+
+/// Options of a mount that nobody named (mount(8)).
+const MOUNT_DEFAULT: &str = "defaults";
 
 /// One side of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -29,6 +33,10 @@ pub struct AbSide {
     /// A command before it is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Options with which the file system is mounted before it is measured, where one is
+    /// made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mount: Option<String>,
     /// The fio that runs it, where sides have different ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<SideFio>,
@@ -54,6 +62,9 @@ pub struct AbSetup {
     pub undo: Option<String>,
     /// Where commands are run.
     pub folder: PathBuf,
+    /// The file system that is made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file_system: Option<AbFileSystem>,
 }
 
 impl AbSetup {
@@ -94,16 +105,46 @@ impl AbSetup {
     /// What is done before a measurement, in order.
     fn tasks(&self, step: RaceStep, side: &AbSide) -> Vec<Task> {
         let mut tasks = Vec::new();
-        let mut add = |id: String, title: &str, act: Rc<dyn Act>| {
-            // It has been put back when the run goes on: it is done again then.
+        let mut add_as = |kind: StageKind, id: String, title: &str, act: Rc<dyn Act>| {
             let stage = Stage {
                 id,
-                kind: StageKind::Switch,
+                kind,
                 title: title.to_owned(),
                 round: None,
             };
             let work = Work::Act(act);
             tasks.push(Task { stage, work });
+        };
+        if let Some(it) = &self.file_system {
+            // What was made stays when the run goes on.
+            let make = Rc::new(MakeFileSystem(it.clone()));
+            add_as(
+                StageKind::Command,
+                "mkfs".to_owned(),
+                "make the file system",
+                make,
+            );
+            let what = format!("mounting {}", it.device.display());
+            let noted = NotedUndo(it.shell("unmount", what, Some(it.unmount())));
+            let title = "note that it is unmounted at the end";
+            add_as(
+                StageKind::Switch,
+                "unmount".to_owned(),
+                title,
+                Rc::new(noted),
+            );
+            let options = side.mount.as_deref().unwrap_or(MOUNT_DEFAULT);
+            let mount = MountFileSystem {
+                file_system: it.clone(),
+                options: options.to_owned(),
+            };
+            let id = format!("{:03}-{}-mount", step.number, side.name);
+            let title = format!("mount with {options}");
+            add_as(StageKind::Switch, id, &title, Rc::new(mount));
+        }
+        // It has been put back when the run goes on: it is done again then.
+        let mut add = |id: String, title: &str, act: Rc<dyn Act>| {
+            add_as(StageKind::Switch, id, title, act);
         };
         let shell = |id: &str, command: &str, undo: Option<&String>| ShellCommand {
             name: id.to_owned(),

@@ -181,6 +181,7 @@ impl TuneScript {
             values: self.values(&choice),
             command: None,
             fio: None,
+            mount: None,
         };
         ('a'..='z').zip(choices).map(side).collect()
     }

@@ -15,9 +15,11 @@ use super::job::{Setting, duration, run as job};
 use super::planned::Plan;
 use super::run_args::RunArgs;
 
+mod mount_point;
 pub mod show;
 pub mod sides;
 
+use mount_point::MountPoint;
 #[cfg(test)]
 pub(in crate::cmd) use show::AbDocument;
 use sides::{AbChange, Sides, SidesArgs};
@@ -31,8 +33,9 @@ use sides::{AbChange, Sides, SidesArgs};
 KEY is a setting of the device that the jobs use (scheduler, nr_requests, wbt_lat_usec,
 read_ahead_kb, max_sectors_kb, nomerges, rq_affinity, io_poll_delay, write_cache), of the machine
 (governor, vm.dirty_ratio, vm.dirty_bytes, vm.dirty_background_ratio, vm.dirty_background_bytes,
-vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs), JOB.OPTION of a job, or fio: the program
-that runs it. What a side does not set is as it stood. Settings are put back at the end; after a kill 'fathom restore' does it.
+vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs), JOB.OPTION of a job, fio: the program that
+runs it, or mount: options of the file system that --mkfs makes. What a side does not set is as it
+stood. Settings are put back at the end; after a kill 'fathom restore' does it.
 
 Examples:
   fathom ab mix.fio --a scheduler=none --b scheduler=bfq
@@ -41,6 +44,7 @@ Examples:
   fathom ab mix.fio --a mix.bs=4k --b mix.bs=8k --figure bw --engine sim
   fathom ab mix.fio --b mix.iodepth=8 --hosts bench1,bench2   of both together
   fathom ab mix.fio --b fio=/opt/fio/bin/fio             against the fio that is installed
+  fathom ab mix.fio --mkfs ext4:/dev/sdb --b mount=noatime --destroy ata-ACME_1234
   fathom ab mix.fio --b-do 'tuned-adm profile throughput-performance' --undo 'tuned-adm off'
   fathom ab mix.fio --pairs 40 --margin 1%               how noisy is it? the same twice
   fathom ab mix.fio --b scheduler=bfq --fail-if slower   exit code 7 where it holds")]
@@ -139,7 +143,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     sides.engine(&mut options)?;
     let hosts = SharedHosts::of(&args.hosts, &options)?;
     let elsewhere = || hosts.as_ref().map(|hosts| hosts.variables.clone());
-    let base = args.question.settings();
+    let file_system = sides.file_system(&options)?;
+    let mut base = args.question.settings();
+    base.extend(file_system.as_ref().map(|it| Setting {
+        key: "directory".to_owned(),
+        value: Some(it.at.display().to_string()),
+    }));
     let mut job = job::JobPlan::of_file(&args.file, &base, options.clone(), elsewhere())?;
     let mut files = Vec::new();
     for side in &sides.all {
@@ -155,8 +164,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         files.append(&mut file);
     }
     job.files = files;
+    job.device = file_system.as_ref().map(|it| it.device.clone());
     job = job.on(hosts)?.placed()?;
-    let (sides, setup) = sides.judged(&job, args.run.dry_run)?;
+    let (sides, setup) = sides.judged(&job, file_system, args.run.dry_run)?;
     let config = AbConfig {
         sides,
         setup,
@@ -174,18 +184,26 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 impl AbPlan {
     /// Runs it, into a new record or the one to go on with.
     pub fn run(
-        self,
+        mut self,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
     ) -> anyhow::Result<Exit> {
         sides::are_as_they_were(&self.config.sides)?;
         let kept = Plan::Ab(Box::new(self.clone())).kept()?;
+        let place = match &mut self.config.setup.file_system {
+            Some(it) => {
+                it.destroy.clone_from(&self.job.options.destroy);
+                Some(MountPoint::of(it, &self.job, dry_run)?)
+            }
+            None => None,
+        };
         let config = &self.config;
         let job = self.job.clone();
         let ran = job.repeated(global, (COMMAND, kept), record, dry_run, &|jobs| {
             Box::new(script(jobs, config))
         })?;
+        drop(place);
         match ran {
             job::Ran::Shown(exit) => Ok(exit),
             job::Ran::Ended(dir, exit) => self.conclude(global, &dir, exit),

@@ -131,6 +131,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         work_dir: None,
         options: args.run.options()?,
         servers: None,
+        device: None,
         hosts: None,
     };
     let load = args.load.clone();

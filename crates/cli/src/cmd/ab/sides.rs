@@ -1,9 +1,9 @@
 //! The sides of a comparison, as the command line has them, judged before anything is
 //! changed.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use fathom_campaign::ab::{AbSetup, AbSide, SideFio};
+use fathom_campaign::ab::{AbFileSystem, AbSetup, AbSide, FileSystemKind, SideFio};
 use fathom_campaign::flow::{RunOptions, undo};
 use fathom_device::settings::{SettingError, Settings, is_of_device, names};
 use fathom_device::{Sys, SysBlock, identity};
@@ -19,8 +19,9 @@ use crate::out;
 /// More sides than this nobody compares in one evening; their names are letters.
 const SIDES_MOST: usize = 16;
 
-/// The key that names the fio of a side.
+/// The key that names the fio of a side, and that with the options of its mount.
 const FIO: &str = "fio";
+const MOUNT: &str = "mount";
 
 /// What the sides are.
 #[derive(Debug, Clone, clap::Args)]
@@ -43,6 +44,29 @@ pub struct SidesArgs {
     /// What takes back at the end what these commands do
     #[arg(long, value_name = "COMMAND")]
     undo: Option<String>,
+    /// Make a file system on a device, mounted anew before each measurement with the side's
+    /// mount=OPTIONS: ext4, xfs or btrfs; the jobs' files lie in it
+    #[arg(long, value_name = "TYPE:DEVICE")]
+    mkfs: Option<MkfsArg>,
+}
+
+/// `TYPE:DEVICE`.
+#[derive(Debug, Clone)]
+pub struct MkfsArg {
+    kind: FileSystemKind,
+    device: PathBuf,
+}
+
+impl std::str::FromStr for MkfsArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (kind, device) = text
+            .split_once(':')
+            .ok_or("write TYPE:DEVICE, as in ext4:/dev/sdb")?;
+        let (kind, device) = (kind.parse()?, PathBuf::from(device));
+        Ok(Self { kind, device })
+    }
 }
 
 /// `KEY=VALUE`.
@@ -60,11 +84,15 @@ impl std::str::FromStr for AbChange {
             .split_once('=')
             .ok_or("write KEY=VALUE, as in scheduler=none or mix.bs=4k")?;
         match key {
+            MOUNT if value.is_empty() || value.contains(char::is_whitespace) => {
+                return Err("name options of mount(8), as in mount=noatime,commit=30".into());
+            }
             FIO if value.is_empty() => return Err("name a program, as in fio=/opt/fio/bin/fio".into()),
             "kernel" => return Err("no kernel goes away and comes back between two measurements\n  to do: make runs with each kernel, and give them to fathom compare".into()),
             _ => {}
         }
-        let is_known = names().any(|known| known == key) || key.contains('.') || key == FIO;
+        let is_known =
+            names().any(|known| known == key) || key.contains('.') || [FIO, MOUNT].contains(&key);
         let is_vm = key.starts_with("vm.") && !names().any(|known| known == key);
         match is_known && !is_vm {
             true => Ok(Self {
@@ -83,7 +111,7 @@ impl AbChange {
 
     /// As an option of a job, where it is one.
     pub fn of_job(&self) -> Option<Setting> {
-        (!self.is_setting() && self.key != FIO).then(|| Setting {
+        (!self.is_setting() && ![FIO, MOUNT].contains(&self.key.as_str())).then(|| Setting {
             key: self.key.clone(),
             value: Some(self.value.clone()),
         })
@@ -103,6 +131,7 @@ pub struct AskedSide {
 pub struct Sides {
     pub all: Vec<AskedSide>,
     undo: Option<String>,
+    mkfs: Option<MkfsArg>,
 }
 
 impl Sides {
@@ -149,7 +178,39 @@ impl Sides {
         Ok(Self {
             all: ('a'..='z').zip(all).map(side).collect(),
             undo: args.undo.clone(),
+            mkfs: args.mkfs.clone(),
         })
+    }
+
+    /// The file system that is made, judged: nothing has been done.
+    ///
+    /// # Errors
+    /// What stands against it.
+    pub fn file_system(&self, options: &RunOptions) -> anyhow::Result<Option<AbFileSystem>> {
+        let has_mount = self.all.iter().any(|side| side.value_of(MOUNT).is_some());
+        let usage = |what: &str| Err(ExitError::new(Exit::Usage, what).into());
+        let Some(asked) = &self.mkfs else {
+            return match has_mount {
+                true => usage(
+                    "mount= is of a file system that is made for the comparison\n  to do: add --mkfs ext4:DEVICE",
+                ),
+                false => Ok(None),
+            };
+        };
+        if options.is_simulated() {
+            return usage("a simulated device holds no file system");
+        }
+        let device = Sys::live().by_path(&asked.device).ok_or_else(|| {
+            let what = format!(
+                "{} is no block device of this machine",
+                asked.device.display()
+            );
+            ExitError::new(Exit::Missing, what)
+        })?;
+        let made = AbFileSystem::new(asked.kind, &device.dev_path(), &options.destroy);
+        let made = made.map_err(|why| ExitError::new(Exit::Missing, why))?;
+        let made = made.map_err(|refusal| ExitError::new(Exit::Refused, refusal.to_string()))?;
+        Ok(Some(made))
     }
 
     /// What runs them: fio, where sides name one.
@@ -196,6 +257,7 @@ impl Sides {
     pub fn judged(
         &self,
         job: &job::JobPlan,
+        file_system: Option<AbFileSystem>,
         dry_run: bool,
     ) -> anyhow::Result<(Vec<AbSide>, AbSetup)> {
         let set = |name: &&str| {
@@ -209,13 +271,16 @@ impl Sides {
             return Err(ExitError::new(Exit::Usage, what).into());
         }
         let programs = self.all.iter().any(|side| side.fio().is_some());
-        if job.hosts.is_some() && (commands || programs || !used.is_empty()) {
-            let what = "with --hosts: settings, commands and programs are those of this machine only, where they are put back\n  to do: compare options of its jobs, as in --b mix.bs=8k";
+        let is_here = commands || programs || file_system.is_some() || !used.is_empty();
+        if job.hosts.is_some() && is_here {
+            let what = "with --hosts: settings, commands, programs and file systems are those of this machine only, where they are put back\n  to do: compare options of its jobs, as in --b mix.bs=8k";
             return Err(ExitError::new(Exit::Usage, what).into());
         }
         let mut device = None;
         if used.iter().any(|name| is_of_device(name)) {
-            device = Some(device_of(job)?);
+            let made = file_system.as_ref().map(|it| it.device.as_path());
+            let made = made.and_then(|device| Sys::live().by_path(device));
+            device = Some(made.map_or_else(|| device_of(job), |made| Ok(made.whole()))?);
         }
         if !used.is_empty() {
             put_back_first(dry_run)?;
@@ -244,6 +309,7 @@ impl Sides {
                 label: side.label(fio.as_ref()),
                 values,
                 command: side.command.clone(),
+                mount: side.value_of(MOUNT).map(str::to_owned),
                 fio,
             });
         }
@@ -252,6 +318,7 @@ impl Sides {
             settings: used.iter().map(|&name| name.to_owned()).collect(),
             undo: self.undo.clone(),
             folder: job.work_dir.clone().unwrap_or_default(),
+            file_system,
         };
         Ok((sides, setup))
     }
@@ -260,8 +327,12 @@ impl Sides {
 impl AskedSide {
     /// The fio that it names.
     fn fio(&self) -> Option<&Path> {
-        let named = self.changes.iter().find(|change| change.key == FIO)?;
-        Some(Path::new(&named.value))
+        self.value_of(FIO).map(Path::new)
+    }
+
+    fn value_of(&self, key: &str) -> Option<&str> {
+        let named = self.changes.iter().find(|change| change.key == key)?;
+        Some(&named.value)
     }
 
     /// What it is, in the words of the command line, and the version of its fio.

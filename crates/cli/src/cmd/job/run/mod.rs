@@ -128,6 +128,9 @@ pub struct JobPlan {
     pub options: RunOptions,
     /// The fio servers that run it.
     pub servers: Option<Servers>,
+    /// The device that holds all files of the jobs, where it is made ready for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<PathBuf>,
     /// The machines that run each job file together, as somebody decides here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<SharedHosts>,
@@ -342,6 +345,10 @@ impl JobPlan {
             targets = plan.targets(work_dir);
             layouts = plan.layouts(work_dir);
             written = plan.written(work_dir);
+            if let Some(device) = &self.device {
+                // Its files are not there yet.
+                (targets, written) = (vec![device.clone()], Vec::new());
+            }
             refusal = plan.against_targets(work_dir, destroy);
         } else if let Some(servers) = &self.servers {
             match clients::check_devices(servers, &plan.steps, destroy) {
@@ -406,7 +413,7 @@ impl JobPlan {
             script,
             command,
             name: &self.name,
-            device: None,
+            device: self.device.clone(),
             work_dir,
             options: RunOptions {
                 // Each machine looks at its own.

@@ -457,6 +457,7 @@ impl Plan {
             work_dir: None,
             options,
             servers,
+            device: None,
             hosts: None,
         }
     }
