@@ -2,10 +2,10 @@
 //! of its own: on a SCSI disk in software with zones of both kinds.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use fathom_testkit::{Guest, GuestPlan, skip};
+use fathom_testkit::{GuestPlan, SharedGuest, skip};
 
 use crate::guests::with_fathom;
 
@@ -62,32 +62,30 @@ fn source() -> Result<PathBuf, String> {
 }
 
 /// A machine with fio's tests, which run for 2 s where fio has them run for 30.
-fn booted(folder: &Path) -> Result<Guest, String> {
+static ZONED_GUEST: SharedGuest = SharedGuest::new(|| {
     let tests = source()?.join("t/zbd");
     let text = fs::read_to_string(tests.join("test-zbd-support")).map_err(|e| e.to_string())?;
-    let script = folder.join("test-zbd-support");
-    fs::write(&script, text.replace("runtime=30", "runtime=2")).unwrap();
-    let wrapper = folder.join("as-fio");
-    fs::write(&wrapper, AS_FIO).unwrap();
     let plan = with_fathom(GuestPlan::newer())
         .program("bash")?
         .program("grep")?
         .program("sed")?
-        .file(&script, "zbd/test-zbd-support")
         .file(&tests.join("functions"), "zbd/functions")
-        .file(&wrapper, "as-fio");
-    plan.boot()
-}
+        .script(
+            "zbd/test-zbd-support",
+            &text.replace("runtime=30", "runtime=2"),
+        )
+        .script("as-fio", AS_FIO);
+    Ok(plan)
+});
 
 #[test]
 fn fios_tests_of_zones_pass() {
     let name = "fios_tests_of_zones_pass";
-    let folder = tempfile::tempdir().unwrap();
-    let mut guest = match booted(folder.path()) {
+    let mut guest = match ZONED_GUEST.take() {
         Ok(guest) => guest,
         Err(reason) => return skip(name, &reason),
     };
-    guest.must("ln -sf /proc/self/fd /dev/fd; mkdir /tmp/t && cp -r /guest/zbd /tmp/t/ && cp /guest/as-fio /tmp/fio && chmod 755 /tmp/fio");
+    guest.must("ln -sf /proc/self/fd /dev/fd; mkdir /tmp/t && cp -r /guest/zbd /tmp/t/ && cp /guest/as-fio /tmp/fio");
     let disk = guest.must(DISK);
     let disk = disk.trim();
     let word = guest.must(&format!("cat /sys/block/{disk}/device/wwid"));

@@ -5,6 +5,7 @@ use std::fs::{self, File, TryLockError};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// A turn; it ends when it is dropped, and with its process.
 #[derive(Debug)]
@@ -36,9 +37,13 @@ pub fn shared(name: &str) -> Exclusive {
 
 /// Waits until fewer than `most` other tests have `name`.
 pub(crate) fn one_of(name: &str, most: usize) -> Exclusive {
-    let slot = |nth: usize| format!("{name}-{nth}");
-    let free = (0..most).find_map(|nth| free(&slot(nth)));
-    free.unwrap_or_else(|| exclusive(&slot(std::process::id() as usize % most)))
+    loop {
+        if let Some(turn) = (0..most).find_map(|nth| free(&format!("{name}-{nth}"))) {
+            return turn;
+        }
+        // The kernel waits for one file, not for the first of several.
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 /// `name`, when no other test has it now.

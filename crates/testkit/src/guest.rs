@@ -26,7 +26,9 @@ const BOOTS: u32 = 3;
 const TRIES: u32 = 5;
 
 /// What an emulated processor does it does on one of this machine's: more guests
-/// than those would only wait for each other, and one of them too long.
+/// at work than those would only wait for each other, and one of them too long. Who has
+/// a turn waits for no other guest, and a guest that nobody uses has none: else tests
+/// could wait for each other for ever.
 fn turn() -> Exclusive {
     let most = std::thread::available_parallelism().map_or(1, usize::from);
     one_of("guest", most)
@@ -108,6 +110,13 @@ impl GuestPlan {
         self.file(path, name)
     }
 
+    /// A script by its text, as [`GuestPlan::file`].
+    #[must_use]
+    pub fn script(mut self, name: &str, text: &str) -> Self {
+        self.scripts.push((name.into(), text.into()));
+        self
+    }
+
     /// A program with the libraries it is linked with, as [`GuestPlan::file`].
     ///
     /// # Errors
@@ -133,8 +142,7 @@ impl GuestPlan {
         let script = format!(
             "#!/bin/sh\nexec /guest/lib/{loader} --library-path /guest/lib /guest/{name}.real \"$@\"\n"
         );
-        plan.scripts.push((name.to_owned(), script));
-        Ok(plan)
+        Ok(plan.script(name, &script))
     }
 
     /// Boots it.
@@ -144,9 +152,8 @@ impl GuestPlan {
     ///
     /// # Panics
     /// When it is there and does not come up.
-    pub fn boot(self) -> Result<Guest, String> {
+    fn boot(self) -> Result<Guest, String> {
         let state = state(self.newer)?;
-        let turn = turn();
         let dir = TempDir::with_prefix("fathom-guest-").map_err(|e| e.to_string())?;
         let qemu = program("qemu-system-x86_64").map_err(|e| format!("guest: {e}"))?;
         // It must not outlive a test that is killed.
@@ -184,7 +191,7 @@ impl GuestPlan {
                 .args(["-device", &format!("{device},drive=disk{at}")]);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let guest = Guest::start(command, kernel_log, turn);
+        let guest = Guest::start(command, kernel_log);
         // QEMU has all files open: nothing is left of them when this process is killed.
         drop(dir);
         Ok(guest)
@@ -288,11 +295,10 @@ pub struct Guest {
     commands: ChildStdin,
     answers: Receiver<Heard>,
     kernel_log: File,
-    _turn: Exclusive,
 }
 
 impl Guest {
-    fn start(command: Command, kernel_log: File, turn: Exclusive) -> Self {
+    fn start(command: Command, kernel_log: File) -> Self {
         let command = Arc::new(Mutex::new(command));
         let mut boots = 0;
         loop {
@@ -309,7 +315,6 @@ impl Guest {
                 commands,
                 answers,
                 kernel_log,
-                _turn: turn,
             };
             heard.unwrap_or_else(|_| guest.silent("boot"));
             return guest;
@@ -480,6 +485,7 @@ impl SharedGuest {
     /// When it is there and does not come up.
     pub fn take(&self) -> Result<GuestTurn<'_>, String> {
         let mut guest = self.guest.lock().unwrap_or_else(PoisonError::into_inner);
+        let turn = turn();
         if self.guest.is_poisoned() {
             *guest = None;
             self.guest.clear_poison();
@@ -487,26 +493,29 @@ impl SharedGuest {
         if guest.is_none() {
             *guest = Some((self.plan)()?.boot()?);
         }
-        let mut turn = GuestTurn(guest);
-        turn.must(TIDY);
-        Ok(turn)
+        let mut guest = GuestTurn { guest, _turn: turn };
+        guest.must(TIDY);
+        Ok(guest)
     }
 }
 
 /// A turn with a [`SharedGuest`].
 #[derive(Debug)]
-pub struct GuestTurn<'a>(MutexGuard<'a, Option<Guest>>);
+pub struct GuestTurn<'a> {
+    guest: MutexGuard<'a, Option<Guest>>,
+    _turn: Exclusive,
+}
 
 impl Deref for GuestTurn<'_> {
     type Target = Guest;
 
     fn deref(&self) -> &Guest {
-        self.0.as_ref().expect("a turn has a guest")
+        self.guest.as_ref().expect("a turn has a guest")
     }
 }
 
 impl DerefMut for GuestTurn<'_> {
     fn deref_mut(&mut self) -> &mut Guest {
-        self.0.as_mut().expect("a turn has a guest")
+        self.guest.as_mut().expect("a turn has a guest")
     }
 }
