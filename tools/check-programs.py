@@ -108,7 +108,7 @@ def call(words, where, functions):
 def started(words):
     """The command among a wrapper's arguments."""
     options, rest = WRAPPERS[words[0]].split(), words[1:]
-    while rest and re.match(r"-|\d+$|\w+=|\$(names|work|old)\b|\$\(", rest[0]):
+    while rest and re.match(r"-|\d+$|\w+=|\$(names|work|old|FATHOM_TEST_SECONDS)\b|\$\(", rest[0]):
         if words[0] == "command":  # -v only looks it up
             return []
         rest = rest[2 if rest[0] in options else 1:]

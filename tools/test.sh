@@ -37,11 +37,10 @@ mkdir -p "$target"
 # shellcheck disable=SC2086  # several names
 rm -f $later
 # A test that waits for ever is named, in time for whoever waits for this script.
-limit=${FATHOM_TEST_SECONDS:-3000}
 # tee would hide cargo's exit status: it is kept beside the log.
-{ timeout "$limit" cargo test --workspace --locked --no-fail-fast 2>&1 && echo 0 >"$log.status" || echo $? >"$log.status"; } | tee "$log"
+{ timeout "${FATHOM_TEST_SECONDS:-3000}" cargo test --workspace --locked --no-fail-fast 2>&1 && echo 0 >"$log.status" || echo $? >"$log.status"; } | tee "$log"
 if [ "$(cat "$log.status")" -eq 124 ]; then
-    echo "not at an end after $limit s (FATHOM_TEST_SECONDS):"
+    echo "not at an end in time (FATHOM_TEST_SECONDS):"
     awk '/^test .* has been running for over/ { open[$2] } /^test .* \.\.\. / { delete open[$2] }
         END { for (name in open) print "    " name }' "$log"
 fi
