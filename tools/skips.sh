@@ -53,11 +53,15 @@ axe_can_be_had() {
     [ $status -ne 3 ]
 }
 
+prometheus_can_be_had() {
+    status=0
+    "$(dirname "$0")/prometheus.sh" >/dev/null 2>&1 || status=$?
+    [ $status -ne 3 ]
+}
+
 # Whether tools/setup.sh installs a program on this machine; one that it does not know
 # counts, so that it is noticed.
 installable() {
-    # Nobody is given these: their package starts a server that stays.
-    ! grep -q "^metrics .* $1\( \|\$\)" "$(dirname "$0")/programs" || return 1
     case $(grep " $1\( \|\$\)" "$(dirname "$0")/programs") in
         *"[$(uname -m)]"*) ;;
         *"["*) return 1 ;;
@@ -81,6 +85,7 @@ can() {
         *"fio's sources"*) fio_sources_can_be_had ;;
         *"newer fio"*) newer_fio_can_be_had ;;
         *axe-core*) axe_can_be_had ;;
+        *"no prometheus"*) prometheus_can_be_had ;;
         *guest*) guest_can_be_had ;;
         *throttle*)
             is_root && { [ -e /sys/fs/cgroup/blkio/blkio.throttle.read_iops_device ] \

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-use fathom_testkit::{ProgramUnderTest, await_that, free_port, program, signal, skip};
+use fathom_testkit::{ProgramUnderTest, await_that, free_port, prometheus, signal, skip};
 use serde_json::Value;
 
 /// A job of 500 reads a second that ends when it is told to, with a name that would break
@@ -143,8 +143,8 @@ fn a_run_is_scraped_while_it_goes_on_and_leaves_its_last_word_in_a_file() {
 
 /// Whether Prometheus' own judge of metrics finds a fault.
 fn check(test: &str, text: &str) {
-    let promtool = match program("promtool") {
-        Ok(promtool) => promtool,
+    let promtool = match prometheus() {
+        Ok(folder) => folder.join("promtool"),
         Err(reason) => return skip(test, &reason),
     };
     let mut child = Command::new(promtool)
@@ -170,8 +170,7 @@ struct Prometheus {
 }
 
 impl Prometheus {
-    fn start(dir: &Path, target: &str) -> Result<Self, String> {
-        let prometheus = program("prometheus")?;
+    fn start(program: &Path, dir: &Path, target: &str) -> Self {
         let config = format!(
             "global: {{scrape_interval: 1s}}\nscrape_configs:\n\
              - {{job_name: fathom, static_configs: [{{targets: ['{target}']}}]}}\n"
@@ -179,19 +178,19 @@ impl Prometheus {
         let (file, data) = (dir.join("prometheus.yml"), dir.join("data"));
         fs::write(&file, config).unwrap();
         let address = format!("127.0.0.1:{}", free_port());
-        let child = Command::new(prometheus)
+        let child = Command::new(program)
             .arg(format!("--config.file={}", file.display()))
             .arg(format!("--storage.tsdb.path={}", data.display()))
             .arg(format!("--web.listen-address={address}"))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .map_err(|error| error.to_string())?;
+            .unwrap();
         let started = Self { child, address };
         await_that("Prometheus answers", || {
             TcpStream::connect(&started.address).is_ok()
         });
-        Ok(started)
+        started
     }
 
     /// What an expression comes to.
@@ -246,12 +245,13 @@ fn filled(expression: &str) -> String {
 #[test]
 fn a_real_prometheus_scrapes_a_run_and_answers_every_question_of_the_dashboard() {
     let name = "a_real_prometheus_scrapes_a_run_and_answers_every_question_of_the_dashboard";
-    if let Err(reason) = program("prometheus") {
-        return skip(name, &reason);
-    }
+    let program = match prometheus() {
+        Ok(folder) => folder.join("prometheus"),
+        Err(reason) => return skip(name, &reason),
+    };
     let mut run = Running::begin(&[]);
     let dir = tempfile::tempdir().unwrap();
-    let prometheus = Prometheus::start(dir.path(), &run.address).unwrap();
+    let prometheus = Prometheus::start(&program, dir.path(), &run.address);
     // It asks for OpenMetrics first; one fault and nothing of the page is taken.
     await_that("it is scraped", || !prometheus.ask("up == 1").is_empty());
     await_that("the rate is known", || {

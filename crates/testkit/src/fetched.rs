@@ -24,6 +24,16 @@ pub fn axe_core() -> Result<PathBuf, String> {
     Ok(folder.join("axe.min.js"))
 }
 
+/// Debian's Prometheus and its promtool, unpacked by `tools/prometheus.sh` where they are
+/// not there yet: the folder with both.
+///
+/// # Errors
+/// When it cannot be had, with the reason.
+pub fn prometheus() -> Result<PathBuf, String> {
+    let folder = folder_of("prometheus.sh", "FATHOM_PROMETHEUS", "fathom-prometheus");
+    folder.map_err(|why| format!("no Prometheus here: {why}"))
+}
+
 /// The folder of a script in `tools`, which has run: what this variable names, or this one
 /// of the cache.
 fn folder_of(script: &str, variable: &str, name: &str) -> Result<PathBuf, String> {
