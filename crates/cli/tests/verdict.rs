@@ -239,9 +239,10 @@ fn the_limit_of_a_control_group_is_found_and_a_change_of_it_is_a_shift() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    await_intervals(&bench, 17);
+    // So many that a busy machine, whose intervals differ much, shows it, too.
+    await_intervals(&bench, 30);
     group.limit(100).unwrap();
-    await_intervals(&bench, 12);
+    await_intervals(&bench, 30);
     let document = stopped(child);
     has(&document, "read", "settings_changed");
     has(&document, "read", "level_shift");
