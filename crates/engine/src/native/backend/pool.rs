@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -77,19 +76,30 @@ impl IoPool {
         M: FnOnce() -> io::Result<Execute> + Send + 'static,
     {
         let (line, shared) = (Arc::clone(&self.lines[line]), Arc::clone(&self.shared));
-        let (tell, told) = channel();
-        let work = move || match make() {
-            Ok(mut execute) => {
-                let _ = tell.send(Ok(()));
+        // Not a channel: one allocates where it has to wait, and a run where it need not
+        // would seem to allocate less.
+        let begun = Arc::new((Mutex::new(None), Condvar::new()));
+        let tell = Arc::clone(&begun);
+        let work = move || {
+            let (execute, said) = match make() {
+                Ok(execute) => (Some(execute), Ok(())),
+                Err(error) => (None, Err(error)),
+            };
+            *locked(&tell.0) = Some(said);
+            tell.1.notify_one();
+            if let Some(mut execute) = execute {
                 serve(&mut execute, &line, &shared);
-            }
-            Err(error) => {
-                let _ = tell.send(Err(error));
             }
         };
         let thread = std::thread::Builder::new().name(name.to_owned());
         self.threads.push(thread.spawn(work)?);
-        told.recv().map_err(io::Error::other)?
+        let mut said = locked(&begun.0);
+        loop {
+            match said.take() {
+                Some(said) => return said,
+                None => said = begun.1.wait(said).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
     }
 }
 
