@@ -29,33 +29,10 @@ pypi_works() {
     return $status
 }
 
-guest_can_be_had() {
+# Whether a script of this folder gets what it is for.
+can_be_had() {
     status=0
-    "$(dirname "$0")/guest/setup.sh" >/dev/null 2>&1 || status=$?
-    [ $status -ne 3 ]
-}
-
-fio_sources_can_be_had() {
-    status=0
-    "$(dirname "$0")/conformance/source.sh" >/dev/null 2>&1 || status=$?
-    [ $status -ne 3 ]
-}
-
-newer_fio_can_be_had() {
-    status=0
-    "$(dirname "$0")/newer-fio.sh" >/dev/null 2>&1 || status=$?
-    [ $status -ne 3 ]
-}
-
-axe_can_be_had() {
-    status=0
-    "$(dirname "$0")/axe.sh" >/dev/null 2>&1 || status=$?
-    [ $status -ne 3 ]
-}
-
-prometheus_can_be_had() {
-    status=0
-    "$(dirname "$0")/prometheus.sh" >/dev/null 2>&1 || status=$?
+    "$(dirname "$0")/$1" >/dev/null 2>&1 || status=$?
     [ $status -ne 3 ]
 }
 
@@ -82,11 +59,11 @@ can() {
         *"rscript cannot: "*) Rscript -e "${1#*cannot: }" >/dev/null 2>&1 ;;
         *fiologparser_hist.py*) python3 -c 'import numpy, pandas' 2>/dev/null ;;
         *kconfiglib*) pypi_works ;;
-        *"fio's sources"*) fio_sources_can_be_had ;;
-        *"newer fio"*) newer_fio_can_be_had ;;
-        *axe-core*) axe_can_be_had ;;
-        *"no prometheus"*) prometheus_can_be_had ;;
-        *guest*) guest_can_be_had ;;
+        *"fio's sources"*) can_be_had conformance/source.sh ;;
+        *"newer fio"*) can_be_had newer-fio.sh ;;
+        *axe-core*) can_be_had axe.sh ;;
+        *"no prometheus"*) can_be_had prometheus.sh ;;
+        *guest*) can_be_had guest/setup.sh ;;
         *throttle*)
             is_root && { [ -e /sys/fs/cgroup/blkio/blkio.throttle.read_iops_device ] \
                 || grep -qw io /sys/fs/cgroup/cgroup.controllers 2>/dev/null; }
