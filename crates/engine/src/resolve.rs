@@ -199,7 +199,7 @@ impl Uses<'_> {
                     self.push(&path, JobPathUse::Log);
                 }
             }
-            Role::Tree => self.tree(&target.path, target.writes, 0)?,
+            Role::Tree => self.tree(&target.path, target.writes)?,
             Role::Format => self.formatted(&target.path, target.writes)?,
             Role::Folder => {
                 let action = match target.writes {
@@ -285,23 +285,13 @@ impl Uses<'_> {
         Ok(())
     }
 
-    /// The files of a tree, as fio gathers them: neither links nor devices
-    /// (filesetup.c, recurse_dir).
-    fn tree(&mut self, folder: &Path, writes: bool, depth: usize) -> io::Result<()> {
-        if depth > DEEPEST {
-            return Ok(());
-        }
-        for entry in fs::read_dir(self.work_dir.join(folder))? {
-            let entry = entry?;
-            let path = folder.join(entry.file_name());
-            let kind = entry.file_type()?;
-            if kind.is_file() {
-                let action = self.action(&path, writes);
-                self.push(&path, action);
-                self.also_below(&path, writes);
-            } else if kind.is_dir() {
-                self.tree(&path, writes, depth + 1)?;
-            }
+    fn tree(&mut self, folder: &Path, writes: bool) -> io::Result<()> {
+        let mut files = Vec::new();
+        tree_files(self.work_dir, folder, 0, &mut files)?;
+        for path in files {
+            let action = self.action(&path, writes);
+            self.push(&path, action);
+            self.also_below(&path, writes);
         }
         Ok(())
     }
@@ -317,6 +307,31 @@ impl Uses<'_> {
         };
         files_where(self.work_dir, folder, &is_ours)
     }
+}
+
+/// The files of a tree, as fio gathers them: neither links nor devices (filesetup.c,
+/// recurse_dir).
+pub(crate) fn tree_files(
+    work_dir: &Path,
+    folder: &Path,
+    depth: usize,
+    files: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    if depth > DEEPEST {
+        return Ok(());
+    }
+    let mut entries = fs::read_dir(work_dir.join(folder))?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_unstable_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = folder.join(entry.file_name());
+        let kind = entry.file_type()?;
+        if kind.is_file() {
+            files.push(path);
+        } else if kind.is_dir() {
+            tree_files(work_dir, &path, depth + 1, files)?;
+        }
+    }
+    Ok(())
 }
 
 /// A log, and those beside it that differ in their number, or are packed.

@@ -2,15 +2,119 @@
 //! be under way, allocated and touched before the first one.
 
 use std::io;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
+
+use super::job::{MemoryKind, MemoryOptions};
 
 /// Alignment of each slot: the page size, which is what O_DIRECT may ask for at most.
 const ALIGNMENT: usize = 4096;
 
+/// Memory of whole pages that belongs to one owner.
+#[derive(Debug)]
+struct Pages {
+    base: NonNull<u8>,
+    bytes: usize,
+    kind: MemoryKind,
+}
+
+impl Pages {
+    /// Pages of the process. POPULATE touches every page now, not in the first I/O.
+    fn own(bytes: usize, flags: libc::c_int) -> io::Result<Self> {
+        let flags = flags | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: an anonymous private mapping; nothing else uses the address that the
+        // kernel chooses.
+        let address = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
+        };
+        Self::at(address, libc::MAP_FAILED, bytes, MemoryKind::Own)
+    }
+
+    /// A segment of shared memory, which is gone when its owner is.
+    fn segment(bytes: usize, flags: libc::c_int) -> io::Result<Self> {
+        let flags = flags | libc::IPC_CREAT | 0o600;
+        // SAFETY: no memory is passed.
+        let id = unsafe { libc::shmget(libc::IPC_PRIVATE, bytes, flags) };
+        if id < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: attached where the kernel chooses.
+        let address = unsafe { libc::shmat(id, std::ptr::null(), 0) };
+        let pages = Self::at(address, usize::MAX as *mut _, bytes, MemoryKind::Segment);
+        // SAFETY: nobody else knows the segment; it lasts until it is detached.
+        unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
+        if let Ok(pages) = &pages {
+            for page in (0..bytes).step_by(ALIGNMENT) {
+                // SAFETY: inside the segment, which nobody else uses; touched now, not
+                // in the first I/O.
+                unsafe { pages.base.as_ptr().add(page).write_volatile(0) };
+            }
+        }
+        pages
+    }
+
+    fn at(
+        address: *mut libc::c_void,
+        failed: *mut libc::c_void,
+        bytes: usize,
+        kind: MemoryKind,
+    ) -> io::Result<Self> {
+        if address == failed {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error)?;
+        Ok(Self { base, bytes, kind })
+    }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        let base = self.base.as_ptr().cast();
+        match self.kind {
+            // SAFETY: mapped by `own`, unmapped once.
+            MemoryKind::Own => unsafe { libc::munmap(base, self.bytes) },
+            // SAFETY: attached by `segment`, detached once.
+            MemoryKind::Segment => unsafe { libc::shmdt(base) },
+        };
+    }
+}
+
+/// Memory that stays in RAM and is used by nobody (lockmem).
+#[derive(Debug)]
+pub(super) struct LockedMemory {
+    _pages: Pages,
+}
+
+impl LockedMemory {
+    /// No more than this machine has, less 128 MiB (fio's memory.c, fio_pin_memory).
+    pub(super) fn new(bytes: u64) -> io::Result<Self> {
+        // SAFETY: no memory is passed.
+        let [pages, page] = [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE]
+            .map(|of| u64::try_from(unsafe { libc::sysconf(of) }).unwrap_or(0));
+        let most = pages.saturating_mul(page).saturating_sub(128 << 20);
+        let bytes = usize::try_from(bytes.min(most)).map_err(io::Error::other)?;
+        let pages = Pages::own(bytes, 0)?;
+        // SAFETY: the mapping made above.
+        match unsafe { libc::mlock(pages.base.as_ptr().cast(), bytes) } {
+            0 => Ok(Self { _pages: pages }),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
 /// The slots of one worker.
 #[derive(Debug)]
 pub(super) struct Buffers {
-    base: NonNull<u8>,
+    pages: ManuallyDrop<Pages>,
+    /// Where the first slot begins.
+    offset: usize,
     slot_bytes: usize,
     slots: usize,
     /// It stays mapped for as long as the process lives.
@@ -22,30 +126,27 @@ unsafe impl Send for Buffers {}
 
 impl Buffers {
     /// `slots` slots that hold `bytes` each.
-    pub(super) fn new(slots: usize, bytes: usize) -> io::Result<Self> {
+    pub(super) fn new(slots: usize, bytes: usize, memory: &MemoryOptions) -> io::Result<Self> {
+        let too_much = || io::Error::from_raw_os_error(libc::ENOMEM);
         let slot_bytes = bytes.max(1).next_multiple_of(ALIGNMENT);
+        let offset = memory.offset as usize;
+        let whole = match memory.huge {
+            true => usize::try_from(memory.huge_bytes).map_err(|_| too_much())?,
+            false => ALIGNMENT,
+        };
         let length = slot_bytes
             .checked_mul(slots.max(1))
-            .ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))?;
-        // SAFETY: an anonymous private mapping of a length that did not
-        // overflow; nothing else uses the address the kernel chooses. POPULATE
-        // touches every page now, not in the first I/O.
-        let address = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                length,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_POPULATE,
-                -1,
-                0,
-            )
+            .and_then(|bytes| bytes.checked_add(offset))
+            .and_then(|bytes| bytes.checked_next_multiple_of(whole.max(1)))
+            .ok_or_else(too_much)?;
+        let huge = |flag| if memory.huge { flag } else { 0 };
+        let pages = match memory.kind {
+            MemoryKind::Own => Pages::own(length, libc::MAP_POPULATE | huge(libc::MAP_HUGETLB)),
+            MemoryKind::Segment => Pages::segment(length, huge(libc::SHM_HUGETLB)),
         };
-        if address == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let base = NonNull::new(address.cast()).ok_or_else(io::Error::last_os_error)?;
         Ok(Self {
-            base,
+            pages: ManuallyDrop::new(pages?),
+            offset,
             slot_bytes,
             slots: slots.max(1),
             kept: false,
@@ -58,7 +159,12 @@ impl Buffers {
         let slot = slot as usize;
         assert!(slot < self.slots, "a slot of this worker");
         // SAFETY: below `slots`, so inside the mapping.
-        unsafe { self.base.as_ptr().add(slot * self.slot_bytes) }
+        unsafe {
+            self.pages
+                .base
+                .as_ptr()
+                .add(self.offset + slot * self.slot_bytes)
+        }
     }
 
     /// The first `len` bytes of slot `slot`, to fill or to check while no I/O
@@ -105,8 +211,32 @@ impl Drop for Buffers {
         if self.kept {
             return;
         }
-        // SAFETY: the mapping made in `new`, unmapped once, and nothing is under way
-        // on it: a worker keeps it otherwise.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.slot_bytes * self.slots) };
+        // SAFETY: dropped once, and nothing is under way on it: a worker keeps it
+        // otherwise.
+        unsafe { ManuallyDrop::drop(&mut self.pages) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_begin_where_the_job_wants_them() {
+        for kind in [MemoryKind::Own, MemoryKind::Segment] {
+            for offset in [0, 512] {
+                let memory = MemoryOptions {
+                    kind,
+                    offset,
+                    ..MemoryOptions::default()
+                };
+                let mut buffers = Buffers::new(3, 5000, &memory).unwrap();
+                for slot in 0..3 {
+                    let place = buffers.address(slot) as usize;
+                    assert_eq!(place % ALIGNMENT, offset as usize);
+                    buffers.slot_mut(slot, 5000).fill(1);
+                }
+            }
+        }
     }
 }

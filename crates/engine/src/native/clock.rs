@@ -130,6 +130,19 @@ mod tsc {
     }
 }
 
+/// What a clock of the system says, in ms; `None`: there is no such clock.
+pub(super) fn system_clock_ms(clock: libc::clockid_t) -> Option<u64> {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the kernel writes one timespec at the pointer.
+    match unsafe { libc::clock_gettime(clock, &raw mut now) } {
+        0 => Some(now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,23 +27,34 @@ struct Dedupe {
     /// Numbers of the set to choose from; `None`: the last new one again.
     set: Option<u64>,
     new: u64,
-    seed: u64,
+    /// What data are made of, the worker's own first; an equal part of the set is of each.
+    seeds: Vec<u64>,
     rng: Rng,
 }
 
 impl Dedupe {
-    fn number(&mut self) -> u64 {
+    /// What the next buffer is made of.
+    fn seed(&mut self) -> u64 {
         if self.percent == 100 {
-            return 0;
+            return self.of(0, 0);
         }
         if !self.rng.percent(self.percent) {
             self.new += 1;
-            return self.new;
+            return self.of(0, self.new);
         }
-        match self.set {
-            Some(numbers) => self.rng.below(numbers) + 1,
-            None => self.new,
+        let Some(numbers) = self.set else {
+            return self.of(0, self.new);
+        };
+        let part = (numbers / self.seeds.len() as u64).max(1);
+        let drawn = self.rng.below(numbers);
+        match self.seeds.len() {
+            1 => self.of(0, drawn + 1),
+            jobs => self.of((drawn / part) as usize % jobs, drawn % part + 1),
         }
+    }
+
+    fn of(&self, job: usize, number: u64) -> u64 {
+        mix(self.seeds[job], number)
     }
 }
 
@@ -59,15 +70,15 @@ impl Filler {
     }
 
     /// With the duplicates that a job asks for, in `bytes` of its blocks.
-    pub(super) fn with_duplicates(mut self, bytes: u64, block: u32, seed: u64) -> Self {
+    pub(super) fn with_duplicates(mut self, bytes: u64, block: u32, seeds: Vec<u64>) -> Self {
         let of_set = u64::from(self.content.dedupe_set_percent);
         let numbers = bytes / u64::from(block.max(1)) * of_set / 100;
         self.dedupe = (self.content.dedupe_percent > 0).then(|| Dedupe {
             percent: self.content.dedupe_percent,
             set: self.content.dedupe_from_set.then_some(numbers.max(1)),
             new: 0,
-            seed,
-            rng: Rng::new(mix(seed, 98)),
+            rng: Rng::new(mix(seeds[0], 98)),
+            seeds,
         });
         self
     }
@@ -113,8 +124,7 @@ impl Filler {
     /// New data: random, each chunk's share of it compressible when asked for.
     fn fresh(&mut self, buffer: &mut [u8]) {
         if let Some(dedupe) = &mut self.dedupe {
-            let seed = mix(dedupe.seed, dedupe.number());
-            self.lanes = lanes(seed);
+            self.lanes = lanes(dedupe.seed());
         }
         let percent = usize::from(self.content.compress_percent);
         if percent == 0 {

@@ -12,8 +12,9 @@ use fathom_device::command::nvme_namespace;
 use fathom_model::{Failure, FailureKind};
 
 use crate::layout;
+use crate::resolve::tree_files;
 
-use super::backend::{OpenFile, drop_cache};
+use super::backend::{OpenFile, drop_cache, file_calls};
 use super::data::Filler;
 use super::job::{Advise, Fallocate, FileAmount, FileOp, IoEngine, JobFiles, NativeJob, OpenSync};
 use super::offsets::Distribution;
@@ -65,6 +66,11 @@ pub(super) struct MemberFiles {
 }
 
 impl MemberFiles {
+    /// Whether it is known when all is done: not where a job fills what there is.
+    pub(super) fn has_end(&self) -> bool {
+        self.total_bytes < FILLED
+    }
+
     /// Whether a block may be written twice before it is read back.
     pub(super) fn may_repeat(&self, job: &NativeJob) -> bool {
         self.replay.is_some() || job.pattern.may_repeat()
@@ -96,8 +102,33 @@ fn percent_of(bytes: u64, percent: u64) -> u64 {
     u64::try_from(u128::from(bytes) * u128::from(percent) / 100).unwrap_or(u64::MAX)
 }
 
-/// Names of the files of clone number `clone`.
-fn names(job: &NativeJob, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
+/// Names of the files of clone number `clone`: those of the job, and what lies in its
+/// folders, of which files that are smaller than a block are left out.
+fn names(job: &NativeJob, clone: u32, work_dir: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let mut trees = Vec::new();
+    for folder in &job.files.trees {
+        tree_files(work_dir, folder, 0, &mut trees)
+            .map_err(|error| open_failure(&work_dir.join(folder), &error, "find the files of"))?;
+    }
+    let names = trees.into_iter().map(|name| work_dir.join(name));
+    let block = u64::from(job.pattern.min_block());
+    let has_room = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|meta| meta.len() >= block);
+    let mut names: Vec<_> = names
+        .filter(|path| job.extent.size.is_some() || has_room(path))
+        .collect();
+    if let (Some(folder), true) = (job.files.trees.first(), names.is_empty()) {
+        let message = format!("has no file of at least a block of {block}");
+        let folder = work_dir.join(folder).display().to_string();
+        return Err(Failure::new(FailureKind::NoSize, message).about(folder));
+    }
+    if job.files.trees.is_empty() || !job.files.names.is_empty() {
+        names.extend(named(job, clone, work_dir));
+    }
+    Ok(names)
+}
+
+/// Names that the job gives or makes.
+fn named(job: &NativeJob, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
     let JobFiles {
         names,
         directories,
@@ -133,6 +164,14 @@ fn names(job: &NativeJob, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
 
 /// Bytes of a device that never ends: no offset beyond is one (off_t).
 const ENDLESS: u64 = i64::MAX as u64;
+
+/// Bytes of a file that is written until there is no space left: more than there is.
+const FILLED: u64 = 1 << 60;
+
+/// Whether the job goes on until there is no space left, and says no size.
+fn fills(job: &NativeJob) -> bool {
+    job.files.fill && job.extent.size.is_none()
+}
 
 /// Whether it is /dev/null, /dev/zero or /dev/full (Documentation/admin-guide/devices.txt:
 /// major 1, minors 3, 5 and 7), which take and give bytes without an end and keep none.
@@ -272,7 +311,7 @@ pub(super) fn plan(
     seed: u64,
     zoned: &mut ZonedDevices,
 ) -> Result<MemberFiles, Failure> {
-    let names = names(job, clone, work_dir);
+    let names = names(job, clone, work_dir)?;
     let sized;
     let job = if job.extent.zones.is_zbd() || job.extent.zones.size > 0 {
         sized = zbd::in_bytes(job, zone_size(job, &names, zoned)?)?;
@@ -382,17 +421,15 @@ fn plan_file(
     let (real, is_device) = there.unwrap_or((0, false));
     let block = u64::from(job.pattern.min_block()).max(1);
     let base = if real > 0 { real } else { share };
-    let offset_of = |amount: Option<FileAmount>| match amount {
-        Some(FileAmount::Bytes(bytes)) => bytes,
-        Some(FileAmount::Percent(percent)) => percent_of(base, percent) / block * block,
-        Some(FileAmount::Zones(_)) | None => 0,
+    let start = match job.files.append && !is_device {
+        true => real,
+        false => start(job, clone, base),
     };
-    let start =
-        offset_of(job.extent.offset) + u64::from(clone) * offset_of(job.extent.offset_increment);
     let rest = |end: u64| end.saturating_sub(start);
     let whole = match (job.extent.file_size, job.extent.size) {
         (Some(range), _) => rest(file_size(range, real, block, rng)),
         (None, Some(FileAmount::Bytes(_))) => share,
+        (None, None) if fills(job) && !is_device => FILLED.next_multiple_of(block),
         (None, _) => rest(real),
     };
     let len = match job.extent.size {
@@ -439,6 +476,25 @@ fn plan_file(
         zones,
         read_only: false,
     })
+}
+
+/// Where a clone's part of a file begins, of which shares are taken (filesetup.c,
+/// get_start_offset).
+fn start(job: &NativeJob, clone: u32, base: u64) -> u64 {
+    let extent = &job.extent;
+    let offset_of = |amount: Option<FileAmount>| match amount {
+        Some(FileAmount::Bytes(bytes)) => bytes,
+        Some(FileAmount::Percent(percent)) => percent_of(base, percent),
+        Some(FileAmount::Zones(_)) | None => 0,
+    };
+    let start = offset_of(extent.offset) + u64::from(clone) * offset_of(extent.offset_increment);
+    let is_share = |amount| matches!(amount, Some(FileAmount::Percent(_)));
+    if is_share(extent.offset) || is_share(extent.offset_increment) {
+        let block = u64::from(job.pattern.min_block()).max(1);
+        start.next_multiple_of(extent.offset_align.unwrap_or(block))
+    } else {
+        start
+    }
 }
 
 /// Whether the zones of zoned_abs have room.
@@ -493,27 +549,33 @@ pub(super) fn lay_out(
     let bytes = file.start + file.len;
     let fail = |what: &'static str| move |error: io::Error| open_failure(&file.path, &error, what);
     let mut filler = Filler::new(&job.content, 1);
-    if let (false, Some((real, _))) = (job.changes_files(), present(&file.path)?) {
+    let there = match job.changes_files() && !job.files.append {
+        true => None,
+        false => present(&file.path)?,
+    };
+    if let (Some((real, _)), FileLayout::Data) = (there, file.layout) {
         // fio would delete it first: what is only to be read stays.
         let mut fill = |block: &mut [u8]| filler.random(block);
         let laid_out = layout::extend_with(&file.path, real, bytes.max(real), stop, &mut fill);
         return laid_out.map(drop).map_err(fail("lay out"));
     }
-    match std::fs::remove_file(&file.path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(fail("replace")(error));
-        }
-        _ => {}
+    if there.is_none()
+        && let Err(error) = std::fs::remove_file(&file.path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(fail("replace")(error));
     }
     let mut options = OpenOptions::new();
     let mut out = options
         .write(true)
         .create(true)
-        .truncate(true)
+        .truncate(there.is_none())
         .mode(0o644)
         .open(&file.path)
         .map_err(fail("make"))?;
-    allocate(job.files.fallocate, &out, bytes).map_err(fail("set aside the space of"))?;
+    if !job.files.fill {
+        allocate(job.files.fallocate, &out, bytes).map_err(fail("set aside the space of"))?;
+    }
     if file.layout == FileLayout::Space {
         return Ok(());
     }
@@ -563,6 +625,10 @@ pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
     let file = options
         .open(&plan.path)
         .map_err(|error| open_failure(&plan.path, &error, "open"))?;
+    if let Some(hint) = job.files.write_hint {
+        file_calls::set_write_hint(file.as_raw_fd(), hint, job.files.direct)
+            .map_err(|error| open_failure(&plan.path, &error, "set the write_hint of"))?;
+    }
     if job.files.invalidate {
         drop_cache(&target(&file, plan), plan.start, plan.len);
     }

@@ -6,15 +6,16 @@
 mod defaults;
 mod io_engine;
 mod io_logs;
+mod pattern;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::numa::NumaOptions;
-use super::offsets::Distribution;
 use super::verify::Checksum;
-pub(super) use io_engine::{BurnOptions, FileOp, IoEngine, ScsiOptions, ScsiWrite};
+pub(super) use io_engine::{BurnOptions, FileOp, IoEngine, ScsiOptions, ScsiWrite, StatCall};
 pub(super) use io_logs::{LogOptions, ReplayOptions};
+pub(super) use pattern::{FileOrder, FileService, IoPattern, Sizes};
 
 /// Direction of data, as an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,117 +46,6 @@ pub(super) enum FileAmount {
     Zones(u64),
 }
 
-/// Sizes of the I/Os of one direction, in bytes.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Sizes {
-    Fixed(u32),
-    /// Multiples of the smallest, both ends included.
-    Range(u32, u32),
-    /// (size, percent up to here), ascending in percent; the last is 100.
-    Split(Vec<(u32, u8)>),
-}
-
-impl Sizes {
-    pub(super) fn min(&self) -> u32 {
-        match self {
-            Self::Fixed(size) | Self::Range(size, _) => *size,
-            Self::Split(parts) => parts.iter().map(|part| part.0).min().unwrap_or(0),
-        }
-    }
-
-    pub(super) fn max(&self) -> u32 {
-        match self {
-            Self::Fixed(size) | Self::Range(_, size) => *size,
-            Self::Split(parts) => parts.iter().map(|part| part.0).max().unwrap_or(0),
-        }
-    }
-}
-
-/// What the I/Os are.
-#[derive(Debug, Clone)]
-pub(super) struct IoPattern {
-    /// Which of read, write, trim.
-    pub(super) dirs: [bool; 3],
-    pub(super) random: bool,
-    /// `rw=randread:8`: random I/Os of a run, the first of it at a random place.
-    pub(super) run: u32,
-    /// The others of a run go to the same place, else each behind the last.
-    pub(super) run_stays: bool,
-    /// `rw=read:8k`: bytes left out behind each sequential I/O; may be negative.
-    pub(super) skip: i64,
-    /// Trim each block, then write it.
-    pub(super) trimwrite: bool,
-    /// Share of reads when reads and writes are mixed, in percent.
-    pub(super) read_percent: u8,
-    /// Sizes by direction.
-    pub(super) sizes: [Sizes; 3],
-    /// Alignment of random offsets by direction; `None` is the smallest block.
-    pub(super) align: [Option<u32>; 3],
-    pub(super) repetition: bool,
-    /// `random_generator=lfsr`: goes through all blocks before one comes again,
-    /// whatever `norandommap` says (io_u.c, __get_next_rand_offset).
-    pub(super) full_cycle: bool,
-    pub(super) distribution: [Distribution; 3],
-    pub(super) seed: Option<u64>,
-    /// The same sequence in every run.
-    pub(super) repeatable: bool,
-}
-
-impl IoPattern {
-    /// How often each block is done: trimwrite does it twice, and counts neither
-    /// its bytes nor its I/Os as more (backend.c, do_io).
-    pub(super) fn touches(&self) -> u64 {
-        if self.trimwrite { 2 } else { 1 }
-    }
-
-    pub(super) fn uses(&self, dir: DirIndex) -> bool {
-        self.dirs[dir as usize]
-    }
-
-    /// Whether random offsets are drawn without a look at those before.
-    pub(super) fn draws_anew(&self) -> bool {
-        let odd = |dir: DirIndex| {
-            let place = dir as usize;
-            let unit = self.sizes[place].min();
-            self.align[place].is_some_and(|align| align != unit)
-                || self.distribution[place] != Distribution::Uniform
-        };
-        let mut used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
-        self.random && ((self.repetition && !self.full_cycle) || used.any(odd))
-    }
-
-    /// Whether the directions have maps of their own: their smallest blocks differ.
-    pub(super) fn maps_by_direction(&self) -> bool {
-        let used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
-        let mut units = used.map(|dir| self.sizes[dir as usize].min());
-        let first = units.next();
-        units.any(|unit| Some(unit) != first)
-    }
-
-    /// Whether a pass may come to a block more than once.
-    pub(super) fn may_repeat(&self) -> bool {
-        // Blocks of several sizes from starts that an LFSR gives may overlap, and
-        // those of two directions do.
-        let overlap = self.full_cycle || self.maps_by_direction();
-        let several = self.max_block() > self.min_block();
-        self.draws_anew() || self.skip != 0 || self.run > 1 || (self.random && several && overlap)
-    }
-
-    pub(super) fn max_block(&self) -> u32 {
-        let used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
-        used.map(|dir| self.sizes[dir as usize].max())
-            .max()
-            .unwrap_or(0)
-    }
-
-    pub(super) fn min_block(&self) -> u32 {
-        let used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
-        used.map(|dir| self.sizes[dir as usize].min())
-            .min()
-            .unwrap_or(0)
-    }
-}
-
 /// How much, and of what.
 #[derive(Debug, Clone, Default)]
 pub(super) struct IoExtent {
@@ -164,6 +54,8 @@ pub(super) struct IoExtent {
     /// Smallest and largest size of a file.
     pub(super) file_size: Option<(u64, u64)>,
     pub(super) offset: Option<FileAmount>,
+    /// What an offset in percent is rounded up to a multiple of; `None`: the smallest block.
+    pub(super) offset_align: Option<u64>,
     pub(super) offset_increment: Option<FileAmount>,
     pub(super) loops: u64,
     pub(super) number_ios: Option<u64>,
@@ -230,14 +122,6 @@ impl ZoneOptions {
     }
 }
 
-/// Which of several files comes next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileService {
-    RoundRobin,
-    Sequential,
-    Random,
-}
-
 /// What `fallocate` does when a file is made for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fallocate {
@@ -282,6 +166,20 @@ pub(super) struct JobFiles {
     pub(super) fdatasync_every: u64,
     pub(super) end_fsync: bool,
     pub(super) fsync_on_close: bool,
+    /// Writes between two sync_file_range; 0 is never.
+    pub(super) sync_range_every: u64,
+    pub(super) sync_range_flags: u32,
+    /// What is written stays so long, for the device to know (linux/fcntl.h,
+    /// RWH_WRITE_LIFE_NONE and its neighbours).
+    pub(super) write_hint: Option<u64>,
+    /// Folders of which all files are used, however deep they lie.
+    pub(super) trees: Vec<PathBuf>,
+    /// The job's part begins where the file ends.
+    pub(super) append: bool,
+    /// The job ends where there is no space left.
+    pub(super) fill: bool,
+    /// Files are made, and that is all.
+    pub(super) create_only: bool,
     pub(super) create_on_open: bool,
     pub(super) allow_create: bool,
     pub(super) create_fsync: bool,
@@ -319,6 +217,8 @@ pub(super) struct Content {
     /// dedupe_mode=working_set: one of a set of so many percent of the size, else the
     /// last one that was new.
     pub(super) dedupe_from_set: bool,
+    /// The set is one of the buffers of all jobs.
+    pub(super) dedupe_global: bool,
     pub(super) dedupe_set_percent: u8,
 }
 
@@ -367,6 +267,41 @@ impl Default for Verify {
             only: false,
             state_save: false,
             state_load: false,
+        }
+    }
+}
+
+/// Where the memory of the I/Os comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MemoryKind {
+    /// Pages of the process.
+    Own,
+    /// A segment that could be shared (shmget(2)).
+    Segment,
+}
+
+/// The memory of a job.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MemoryOptions {
+    pub(super) kind: MemoryKind,
+    /// Of huge pages, of this size.
+    pub(super) huge: bool,
+    pub(super) huge_bytes: u64,
+    /// How far behind the start of a page each buffer begins (iomem_align).
+    pub(super) offset: u32,
+    /// Bytes that are taken and locked besides, so that others have less (lockmem).
+    pub(super) locked: u64,
+}
+
+impl Default for MemoryOptions {
+    fn default() -> Self {
+        Self {
+            kind: MemoryKind::Own,
+            huge: false,
+            // fio.h, FIO_HUGE_PAGE.
+            huge_bytes: 4 << 20,
+            offset: 0,
+            locked: 0,
         }
     }
 }
@@ -455,6 +390,8 @@ pub(super) struct RateOptions {
     pub(super) think_blocks: Option<u64>,
     /// They count when they are handed over, else when they are over.
     pub(super) think_by_issue: bool,
+    /// A rate does not make up for the pauses.
+    pub(super) forgets_think: bool,
     /// Time of I/O between two such times, too.
     pub(super) think_every: Duration,
     /// How much of each such time passes in spinning.
@@ -613,7 +550,9 @@ pub(super) struct NativeJob {
     pub(super) extent: IoExtent,
     pub(super) files: JobFiles,
     pub(super) content: Content,
+    pub(super) memory: MemoryOptions,
     pub(super) scsi: ScsiOptions,
+    pub(super) stat: StatCall,
     pub(super) burn: BurnOptions,
     pub(super) verify: Verify,
     pub(super) queue: Queue,
@@ -651,7 +590,9 @@ impl NativeJob {
             },
             files: JobFiles::default(),
             content: Content::default(),
+            memory: MemoryOptions::default(),
             scsi: ScsiOptions::default(),
+            stat: StatCall::default(),
             burn: BurnOptions::default(),
             verify: Verify::default(),
             queue: Queue::default(),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use fathom_model::Histogram;
 
@@ -40,6 +41,16 @@ impl LogValues {
         }
     }
 
+    /// The window that its entries are of (init.c, add_job).
+    fn window_ms(self, options: &LogOptions) -> u64 {
+        let own = match self {
+            Self::Bw => options.bw_avg_ms,
+            Self::Iops => options.iops_avg_ms,
+            _ => None,
+        };
+        own.map_or(options.avg_ms, |own| own.min(options.avg_ms))
+    }
+
     /// The value of one I/O: ns, KiB/s over its own time, or 1.
     fn value(self, io: &Logged) -> u64 {
         match self {
@@ -56,6 +67,7 @@ impl LogValues {
 #[derive(Debug, Default, Clone, Copy)]
 struct LogWindow {
     sum: u128,
+    max: u64,
     ios: u64,
     bytes: u64,
 }
@@ -64,6 +76,9 @@ struct LogWindow {
 struct MemberLog {
     kind: LogValues,
     path: PathBuf,
+    /// Averaging window in ms (0: none), and where the current one begins.
+    avg_ms: u64,
+    window_ns: u64,
     windows: [LogWindow; 3],
 }
 
@@ -75,8 +90,8 @@ struct MemberLogs {
     options: LogOptions,
     ring: Arc<Ring<Logged>>,
     logs: Vec<MemberLog>,
-    /// Begin of the current averaging window.
-    window_ns: u64,
+    /// When its times began, in ticks, and what its clock said then.
+    epoch: (u64, u64),
     histogram: Option<(PathBuf, [Histogram; 3], u64)>,
 }
 
@@ -124,6 +139,8 @@ impl LogWriter {
                     Some(MemberLog {
                         kind,
                         path,
+                        avg_ms: kind.window_ms(&options),
+                        window_ns: 0,
                         windows: Default::default(),
                     })
                 })
@@ -141,13 +158,16 @@ impl LogWriter {
             // What is done to files as a whole has clat only, and no bytes (engines/fileoperations.c).
             let whole_files = member.job.engine.file_op().is_some();
             logs.retain(|log| !whole_files || log.kind == LogValues::Clat);
+            let unmeasured =
+                |log: &MemberLog| options.no_bw && log.kind == LogValues::Bw && log.avg_ms == 0;
+            logs.retain(|log| !unmeasured(log));
             writer.members.push(MemberLogs {
                 member: place,
                 whole_files,
                 options,
                 ring: Arc::clone(ring),
                 logs,
-                window_ns: 0,
+                epoch: (0, 0),
                 histogram: histogram.map(|path| (path, Default::default(), 0)),
             });
         }
@@ -165,6 +185,11 @@ impl LogWriter {
         for of in &mut self.members {
             let (files, mut result) = (&mut self.files, Ok(()));
             let ring = Arc::clone(&of.ring);
+            let began = members[of.member].stats.began.load(Relaxed);
+            if began != of.epoch.0 {
+                let since_ms = clock.ns(clock.now().saturating_sub(began)) / 1_000_000;
+                of.epoch = (began, of.options.epoch_ms(since_ms));
+            }
             ring.drain(|io| {
                 if result.is_ok() {
                     result = of.take(files, &io);
@@ -173,7 +198,7 @@ impl LogWriter {
             result?;
             of.histograms(files, &members[of.member], clock, end)?;
             if end {
-                of.close_window(files, of.window_ns / 1_000_000 + of.options.avg_ms)?;
+                of.end(files)?;
             }
         }
         for iolog in &mut self.iologs {
@@ -187,10 +212,7 @@ impl LogWriter {
 
     /// How often workers had to wait for this writer.
     pub(super) fn waits(&self) -> u64 {
-        let waits = self
-            .members
-            .iter()
-            .map(|of| of.ring.waits.load(std::sync::atomic::Ordering::Relaxed));
+        let waits = self.members.iter().map(|of| of.ring.waits.load(Relaxed));
         waits.sum::<u64>() + self.iologs.iter().map(IologFile::waits).sum::<u64>()
     }
 }
@@ -203,25 +225,73 @@ fn file<'f>(files: &'f mut Files, path: &Path) -> io::Result<&'f mut LogFile> {
         .ok_or_else(|| io::Error::other("a log that was not made"))
 }
 
+impl MemberLog {
+    /// Adds an I/O to the window it belongs to; those before are closed.
+    fn add(
+        &mut self,
+        files: &mut Files,
+        options: &LogOptions,
+        epoch_ms: u64,
+        io: &Logged,
+    ) -> io::Result<()> {
+        let length = self.avg_ms * 1_000_000;
+        while io.at_ns >= self.window_ns + length {
+            self.window_ns += length;
+            self.close_window(files, options, epoch_ms)?;
+        }
+        let value = self.kind.value(io);
+        let window = &mut self.windows[io.dir as usize];
+        window.sum += u128::from(value);
+        window.max = window.max.max(value);
+        window.ios += 1;
+        window.bytes += u64::from(io.len);
+        Ok(())
+    }
+
+    /// Writes what the window that ends now holds.
+    fn close_window(
+        &mut self,
+        files: &mut Files,
+        options: &LogOptions,
+        epoch_ms: u64,
+    ) -> io::Result<()> {
+        let seconds = self.avg_ms as f64 / 1000.0;
+        for dir in DirIndex::ALL {
+            let window = std::mem::take(&mut self.windows[dir as usize]);
+            if window.ios == 0 {
+                continue;
+            }
+            let value = match self.kind {
+                // Rates are of the whole window, whatever is asked for.
+                LogValues::Bw => (window.bytes as f64 / 1024.0 / seconds) as u64,
+                LogValues::Iops => (window.ios as f64 / seconds) as u64,
+                _ if options.maxima => window.max,
+                _ => (window.sum / u128::from(window.ios)) as u64,
+            };
+            let sample = LogSample {
+                at_ms: epoch_ms + self.window_ns / 1_000_000,
+                value,
+                dir: dir as u8,
+                len: 0,
+                offset: 0,
+                priority: 0,
+            };
+            file(files, &self.path)?.sample(options, &sample)?;
+        }
+        Ok(())
+    }
+}
+
 impl MemberLogs {
     fn take(&mut self, files: &mut Files, io: &Logged) -> io::Result<()> {
-        if self.options.avg_ms > 0 {
-            let length = self.options.avg_ms * 1_000_000;
-            while io.at_ns >= self.window_ns + length {
-                self.window_ns += length;
-                self.close_window(files, self.window_ns / 1_000_000)?;
+        let epoch_ms = self.epoch.1;
+        for log in &mut self.logs {
+            if log.avg_ms > 0 {
+                log.add(files, &self.options, epoch_ms, io)?;
+                continue;
             }
-            for log in &mut self.logs {
-                let window = &mut log.windows[io.dir as usize];
-                window.sum += u128::from(log.kind.value(io));
-                window.ios += 1;
-                window.bytes += u64::from(io.len);
-            }
-            return Ok(());
-        }
-        for log in &self.logs {
             let sample = LogSample {
-                at_ms: io.at_ns / 1_000_000,
+                at_ms: epoch_ms + io.at_ns / 1_000_000,
                 value: log.kind.value(io),
                 dir: io.dir as u8,
                 len: if self.whole_files { 0 } else { io.len },
@@ -233,29 +303,12 @@ impl MemberLogs {
         Ok(())
     }
 
-    fn close_window(&mut self, files: &mut Files, at_ms: u64) -> io::Result<()> {
-        let seconds = self.options.avg_ms as f64 / 1000.0;
+    /// What is left in windows that are not over.
+    fn end(&mut self, files: &mut Files) -> io::Result<()> {
+        let epoch_ms = self.epoch.1;
         for log in &mut self.logs {
-            for dir in DirIndex::ALL {
-                let window = std::mem::take(&mut log.windows[dir as usize]);
-                if window.ios == 0 {
-                    continue;
-                }
-                let value = match log.kind {
-                    LogValues::Bw => (window.bytes as f64 / 1024.0 / seconds) as u64,
-                    LogValues::Iops => (window.ios as f64 / seconds) as u64,
-                    _ => (window.sum / u128::from(window.ios)) as u64,
-                };
-                let sample = LogSample {
-                    at_ms,
-                    value,
-                    dir: dir as u8,
-                    len: 0,
-                    offset: 0,
-                    priority: 0,
-                };
-                file(files, &log.path)?.sample(&self.options, &sample)?;
-            }
+            log.window_ns += log.avg_ms * 1_000_000;
+            log.close_window(files, &self.options, epoch_ms)?;
         }
         Ok(())
     }
@@ -272,6 +325,8 @@ impl MemberLogs {
             return Ok(());
         };
         let now_ms = measured_ns(member, clock) / 1_000_000;
+        let epoch_ms = self.epoch.1;
+        let stride = 1 << self.options.hist_coarseness;
         if now_ms < *next_ms + self.options.hist_ms && !end {
             return Ok(());
         }
@@ -293,12 +348,13 @@ impl MemberLogs {
             let out = file(files, path)?.lines();
             write!(
                 out,
-                "{now_ms}, {}, {}",
+                "{}, {}, {}",
+                epoch_ms + now_ms,
                 dir as u8,
                 member.job.pattern.sizes[dir as usize].min()
             )?;
-            for count in counts {
-                write!(out, ", {count}")?;
+            for counts in counts.chunks(stride) {
+                write!(out, ", {}", counts.iter().sum::<u64>())?;
             }
             writeln!(out)?;
         }

@@ -13,8 +13,8 @@
 //! [`mod@options`] is the one table of what is supported; everything else is refused
 //! by name before anything is touched. [`worker`] is the loop: after its start it
 //! allocates nothing, takes no lock, writes nothing. [`stats`] is read by [`run`]
-//! while it is written. [`engine_process`] puts it all in a process of its own. `unsafe` is in [`backend`], [`buffer`] and the counter
-//! read of [`clock`].
+//! while it is written. [`engine_process`] puts it all in a process of its own. `unsafe` is in [`backend`], [`buffer`] and the
+//! clocks of [`clock`].
 
 mod backend;
 mod buffer;

@@ -235,7 +235,8 @@ impl Distribution {
 pub(super) struct Draw {
     n: u64,
     kind: OffsetKind,
-    scatter: Bijection,
+    /// `None`: the most popular ones lie side by side.
+    scatter: Option<Bijection>,
     /// Added to every scattered number: puts the most popular at its centre.
     shift: u64,
 }
@@ -286,8 +287,26 @@ impl Draw {
         Self {
             n,
             kind,
-            scatter,
+            scatter: Some(scatter),
             shift,
+        }
+    }
+
+    /// The same with popular numbers side by side from a place of the seed's on
+    /// (lib/zipf.c, zipf_disable_hash).
+    pub(super) fn in_order(n: u64, distribution: &Distribution, seed: u64) -> Self {
+        let place = |center: f64| (n as f64 * center) as u64 % n;
+        let shift = match distribution {
+            Distribution::Zipf(_, center) | Distribution::Pareto(_, center) => {
+                center.map_or(mix(seed, 12) % n, place)
+            }
+            Distribution::Normal(_, Some(center)) => place(center + 0.5),
+            _ => 0,
+        };
+        Self {
+            scatter: None,
+            shift,
+            ..Self::new(n, 1, distribution, seed)
         }
     }
 
@@ -301,7 +320,11 @@ impl Draw {
             OffsetKind::Pareto { exponent } => (self.n as f64 * rng.unit().powf(*exponent)) as u64,
             OffsetKind::Normal { width } => self.normal(*width, rng),
         };
-        let place = self.scatter.within(rank.min(self.n - 1), self.n);
+        let rank = rank.min(self.n - 1);
+        let place = match &self.scatter {
+            Some(scatter) => scatter.within(rank, self.n),
+            None => rank,
+        };
         if self.shift == 0 {
             place
         } else {

@@ -64,6 +64,11 @@ impl Pacer {
         self.rates[dir as usize].map(|_| self.due[dir as usize] as u64)
     }
 
+    /// All that is to come is due so much later.
+    pub(super) fn put_off(&mut self, ticks: u64) {
+        self.due.iter_mut().for_each(|due| *due += ticks as f64);
+    }
+
     /// Counts an I/O: the next one of its direction is due later.
     pub(super) fn issued(&mut self, dir: DirIndex, len: u32) {
         let mean = match self.rates[dir as usize] {

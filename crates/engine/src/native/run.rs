@@ -280,10 +280,13 @@ impl<'a> NativeRun<'a> {
             let plan = self.members[place].plan.clone();
             match plan {
                 Err(failure) => self.over(place, Some(failure), Usage::default()),
+                Ok(_) if self.members[place].job.files.create_only => {
+                    self.over(place, None, Usage::default());
+                }
                 Ok(plan) => {
                     let start = thread::start_of(
                         place,
-                        &self.members[place],
+                        &self.members,
                         &plan,
                         self.clock,
                         &gate,
@@ -542,7 +545,7 @@ impl<'a> NativeRun<'a> {
             let by_bytes = member.plan.as_ref().ok().and_then(|plan| {
                 let issued = member.stats.issued_bytes.load(Relaxed);
                 let left = plan.total_bytes.saturating_sub(issued) as f64;
-                (issued > 0 && done_ns > 0 && !times.time_based)
+                (issued > 0 && done_ns > 0 && !times.time_based && plan.has_end())
                     .then(|| (left / issued as f64 * done_ns as f64 / 1e6) as u64)
             });
             let left = match (

@@ -1,8 +1,8 @@
 //! What comes next: direction, file, offset and size of each I/O of a worker.
 
 use super::files::MemberFiles;
-use super::job::{DirIndex, FileService, IoPattern, NativeJob, Sizes};
-use super::offsets::{Draw, FreeMap, Permutation};
+use super::job::{DirIndex, FileOrder, FileService, IoPattern, NativeJob, Sizes};
+use super::offsets::{Distribution, Draw, FreeMap, Permutation};
 use super::rng::{Rng, mix};
 use super::zones::{ZoneStep, Zones};
 
@@ -55,8 +55,12 @@ struct FileState {
 pub(super) struct IoSource {
     pattern: IoPattern,
     service: FileService,
+    /// Which file it is the turn of, in parts of a file, where some are more popular.
+    popular: Option<Draw>,
     files: Vec<FileState>,
-    current: usize,
+    /// The last one, and how many more I/Os it has in a row.
+    current: Option<usize>,
+    in_row: u32,
     rng: Rng,
     /// I/Os until the next one at a random place (`rw=randread:8`).
     until_random: u32,
@@ -91,9 +95,11 @@ impl IoSource {
             .collect();
         Self {
             pattern: job.pattern.clone(),
-            service: job.files.service,
+            popular: popular(&job.files.service, plan.files.len(), mix(seed, 1 << 33)),
+            service: job.files.service.clone(),
             files,
-            current: 0,
+            current: None,
+            in_row: 0,
             rng: offsets_rng(seed),
             until_random: 0,
             rewrite: None,
@@ -106,6 +112,7 @@ impl IoSource {
     pub(super) fn rewind(&mut self) {
         self.rng = offsets_rng(self.seed);
         (self.until_random, self.rewrite) = (0, None);
+        (self.current, self.in_row) = (None, 0);
         if let Some(zones) = &mut self.zones {
             zones.rewind();
         }
@@ -161,13 +168,16 @@ impl IoSource {
             self.pattern.run - 1
         };
         let file = &mut self.files[place];
+        let percent = self.pattern.random_percent[dir as usize];
+        let (pattern, rng) = (&self.pattern, &mut self.rng);
         let followed = if follows {
-            file.follow(dir, &self.pattern, &mut self.rng)
+            file.follow(dir, pattern, rng)
+        } else if percent < 100 && pattern.random && !rng.percent(percent) {
+            Some(file.go_on(dir, pattern, rng))
         } else {
             None
         };
-        let (offset, len) =
-            followed.unwrap_or_else(|| file.pick(dir, &self.pattern, &mut self.rng));
+        let (offset, len) = followed.unwrap_or_else(|| file.pick(dir, pattern, rng));
         file.issued += u64::from(len);
         if let Some(zones) = &mut self.zones {
             zones.did(len);
@@ -208,17 +218,47 @@ impl IoSource {
         if !self.files.iter().any(open) {
             self.files.iter_mut().for_each(|file| file.issued = 0);
         }
-        let first = match self.service {
-            FileService::RoundRobin => self.current + 1,
-            FileService::Sequential => self.current,
-            FileService::Random => self.rng.below(count as u64) as usize,
+        if let Some(current) = self.current
+            && self.in_row > 0
+            && open(&self.files[current])
+        {
+            self.in_row -= 1;
+            return current;
+        }
+        let first = match (&self.service.order, &self.popular) {
+            (FileOrder::RoundRobin, _) => self.current.map_or(0, |current| current + 1),
+            (FileOrder::Sequential, _) => self.current.unwrap_or(0),
+            (_, None) => self.rng.below(count as u64) as usize,
+            (_, Some(draw)) => {
+                let mut draws = std::iter::repeat_with(|| draw.next(&mut self.rng) / FILE_PARTS);
+                let drawn = draws.by_ref().take(MOST_DRAWS);
+                let mut places = drawn.map(|place| place as usize);
+                places.find(|&at| open(&self.files[at])).unwrap_or(0)
+            }
         };
         let place = (0..count)
             .map(|step| (first + step) % count)
             .find(|&place| open(&self.files[place]))
             .unwrap_or(0);
-        self.current = place;
+        self.current = Some(place);
+        self.in_row = self.service.run.max(1) - 1;
         place
+    }
+}
+
+/// Parts of a file that some files have more of than others (options.h, FIO_FSERVICE_SHIFT).
+const FILE_PARTS: u64 = 1 << 10;
+
+/// Draws after which the next file does that is not through, whatever its popularity.
+const MOST_DRAWS: usize = 1000;
+
+/// What popular files are drawn by.
+fn popular(service: &FileService, files: usize, seed: u64) -> Option<Draw> {
+    match &service.order {
+        FileOrder::Random(by) if *by != Distribution::Uniform => {
+            Some(Draw::in_order(files as u64 * FILE_PARTS, by, seed))
+        }
+        _ => None,
     }
 }
 
@@ -269,14 +309,16 @@ fn picker(pattern: &IoPattern, dirs: &[DirIndex], len: u64, seed: u64) -> Picker
     if pattern.draws_anew() {
         let unit = pattern.align[dir].unwrap_or(least).max(1);
         // The last block must fit from its offset on.
-        let blocks = len.saturating_sub(u64::from(least)) / u64::from(unit) + 1;
+        let drawn = dirs.iter().map(|&dir| pattern.sizes_of(dir, true).min());
+        let drawn = u64::from(drawn.max().unwrap_or(least));
+        let blocks = len.saturating_sub(drawn) / u64::from(unit) + 1;
         let draw = Draw::new(blocks, u64::from(unit), &pattern.distribution[dir], seed);
         return Picker::Again { draw, unit };
     }
     let blocks = (len / u64::from(least)).max(1);
     let one_size = dirs
         .iter()
-        .all(|&dir| pattern.sizes[dir as usize] == Sizes::Fixed(least));
+        .all(|&dir| *pattern.sizes_of(dir, true) == Sizes::Fixed(least));
     if one_size || pattern.full_cycle {
         let blocks = Permutation::new(blocks, seed);
         Picker::Once {
@@ -299,7 +341,7 @@ impl FileState {
 
     #[inline]
     fn pick(&mut self, dir: DirIndex, pattern: &IoPattern, rng: &mut Rng) -> (u64, u32) {
-        let sizes = &pattern.sizes[dir as usize];
+        let sizes = pattern.sizes_of(dir, pattern.random);
         let (relative, len) = match &mut self.pickers[self.picker_of[dir as usize]] {
             Picker::Once { blocks, unit } => {
                 let at = blocks.next() * u64::from(*unit);
@@ -317,8 +359,8 @@ impl FileState {
             }
             Picker::Free { map, unit } => {
                 let size = size(sizes, rng);
-                let (block, count) = map.take(rng, u64::from(size / *unit).max(1));
-                (block * u64::from(*unit), count as u32 * *unit)
+                let (block, count) = map.take(rng, u64::from(size.div_ceil(*unit)));
+                (block * u64::from(*unit), size.min(count as u32 * *unit))
             }
             Picker::Again { draw, unit } => {
                 let at = draw.next(rng) * u64::from(*unit);
@@ -339,17 +381,39 @@ impl FileState {
     /// The next I/O of a run: behind the last one or at its place, whatever was done
     /// there (io_u.c, IO_U_F_BUSY_OK); `None` when the file ends there.
     fn follow(&mut self, dir: DirIndex, pattern: &IoPattern, rng: &mut Rng) -> Option<(u64, u32)> {
-        let sizes = &pattern.sizes[dir as usize];
         let at = if pattern.run_stays {
             self.starts[dir as usize]
         } else {
             self.positions[dir as usize]
         };
-        if at + u64::from(sizes.min()) > self.len {
-            return None;
-        }
-        let len = fitting(sizes, self.len - at, rng);
-        Some(self.went(dir, at, len))
+        self.fits_at(dir, pattern, at)
+            .then(|| self.in_order(dir, pattern, at, rng))
+    }
+
+    /// One of the I/Os of a random job that are in order: behind the last one, at the
+    /// file's end from its start on.
+    fn go_on(&mut self, dir: DirIndex, pattern: &IoPattern, rng: &mut Rng) -> (u64, u32) {
+        let behind = self.positions[dir as usize];
+        let at = match self.fits_at(dir, pattern, behind) {
+            true => behind,
+            false => 0,
+        };
+        self.in_order(dir, pattern, at, rng)
+    }
+
+    fn fits_at(&self, dir: DirIndex, pattern: &IoPattern, at: u64) -> bool {
+        at + u64::from(pattern.sizes_of(dir, false).min()) <= self.len
+    }
+
+    fn in_order(
+        &mut self,
+        dir: DirIndex,
+        pattern: &IoPattern,
+        at: u64,
+        rng: &mut Rng,
+    ) -> (u64, u32) {
+        let len = fitting(pattern.sizes_of(dir, false), self.len - at, rng);
+        self.went(dir, at, len)
     }
 }
 
@@ -379,7 +443,7 @@ fn fitting(sizes: &Sizes, room: u64, rng: &mut Rng) -> u32 {
             return size;
         }
     }
-    sizes.min()
+    u64::from(sizes.min()).min(room) as u32
 }
 
 #[inline]
@@ -389,6 +453,11 @@ fn size(sizes: &Sizes, rng: &mut Rng) -> u32 {
         Sizes::Range(low, high) => {
             let steps = (high - low) / low;
             low + rng.below(u64::from(steps) + 1) as u32 * low
+        }
+        // As much above the largest as below the smallest; cut to the largest.
+        Sizes::Any(low, high) => {
+            let size = u64::from(*low) + rng.below(u64::from(*high));
+            size.min(u64::from(*high)) as u32
         }
         Sizes::Split(parts) => {
             let roll = rng.below(100) as u8;

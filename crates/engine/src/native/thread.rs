@@ -17,6 +17,7 @@ use super::backend::{
     Backend, OpenFile, burner, fileops, mmap, null, nvme, offload, posixaio, thread_usage,
 };
 use super::backend::{libaio, scsi, uring};
+use super::buffer::LockedMemory;
 use super::clock::TickClock;
 use super::files;
 use super::job::{IoEngine, NativeJob, Queue};
@@ -76,12 +77,19 @@ pub(super) struct WorkerStart {
 /// What a member's thread needs of it; its plan must be there.
 pub(super) fn start_of(
     place: usize,
-    member: &Member,
+    members: &[Member],
     plan: &Arc<files::MemberFiles>,
     clock: TickClock,
     gate: &Arc<StartGate>,
     tell: Sender<(usize, WorkerReport)>,
 ) -> WorkerStart {
+    let member = &members[place];
+    // Whose data a job repeats: its own first, then those of the jobs behind it.
+    let alike = match member.job.content.dedupe_global {
+        true => members.len(),
+        false => 1,
+    };
+    let seeds = members.iter().cycle().skip(place).take(alike);
     WorkerStart {
         member: place,
         job: Arc::clone(&member.job),
@@ -95,6 +103,7 @@ pub(super) fn start_of(
             classes: Arc::clone(&member.classes),
             targets: Vec::new(),
             seed: member.seed,
+            data_seeds: seeds.map(|member| mix(member.seed, 7)).collect(),
             ring: member.ring.clone(),
             iolog: member.iolog.clone(),
             flow: take_share(member),
@@ -140,6 +149,10 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
     if let Err(failure) = settle(&job, clone) {
         return early(failure);
     }
+    let _locked = match locked_memory(&job) {
+        Ok(locked) => locked,
+        Err(failure) => return early(failure),
+    };
     let mut open: Vec<File> = Vec::new();
     if job.engine.opens_files() {
         let plan = Arc::clone(&parts.plan);
@@ -169,7 +182,12 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
     let mut worker = match Worker::new(parts) {
         Ok(worker) => worker,
         Err(error) => {
-            let message = format!("no memory for the buffers of {} I/Os: {error}", job.depth());
+            let huge = match job.memory.huge {
+                true => "; it takes huge pages, of which vm.nr_hugepages says how many there are",
+                false => "",
+            };
+            let depth = job.depth();
+            let message = format!("no memory for the buffers of {depth} I/Os: {error}{huge}");
             return early(Failure::new(FailureKind::Other, message).about(job.name.clone()));
         }
     };
@@ -233,7 +251,7 @@ fn with_backend<'a>(
         IoEngine::Falloc => go!(OneByOne::new(Calls::new(files, CallStyle::Allocate)?)),
         IoEngine::Ftruncate => go!(OneByOne::new(Calls::new(files, CallStyle::Truncate)?)),
         IoEngine::Cpuio => go!(OneByOne::new(burner::Burner::new(&job.burn))),
-        IoEngine::FileOp(op) => go!(OneByOne::new(fileops::FileOps::new(paths, op)?)),
+        IoEngine::FileOp(op) => go!(OneByOne::new(fileops::FileOps::new(paths, op, job.stat)?)),
         IoEngine::Pvsync2 => {
             go!(OneByOne::new(Calls::new(files, vectored(&job.queue))?))
         }
@@ -322,6 +340,16 @@ fn backend_failure(job: &NativeJob, error: &io::Error) -> Failure {
         Some(errno) => failure.with_errno(errno),
         None => failure,
     }
+}
+
+/// lockmem.
+fn locked_memory(job: &NativeJob) -> Result<Option<LockedMemory>, Failure> {
+    let bytes = job.memory.locked;
+    let locked = (bytes > 0).then(|| LockedMemory::new(bytes)).transpose();
+    locked.map_err(|error| {
+        let message = format!("lockmem: {bytes} bytes cannot be locked: {error}");
+        Failure::new(FailureKind::Permission, message).about(format!("job {}", job.name))
+    })
 }
 
 /// CPUs and priority of the thread itself.

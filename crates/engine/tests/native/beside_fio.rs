@@ -53,6 +53,14 @@ fn a_fixed_size_gives_the_same_bytes_ios_and_file_sizes() {
         "rw=write\nbs=4k\nsize=1m\nnumber_ios=100",
         "rw=randwrite\nbs=4k\nsize=50%\nfilesize=1m",
         "rw=write\nbs=64k\nsize=1m\nnumjobs=3\noffset_increment=1m\nfilename=shared\ngroup_reporting",
+        "rw=write\nbs=4k,64k\nsize=1m\nbs_is_seq_rand=1",
+        "rw=randwrite\nbs=4k,64k\nsize=1m\nbs_is_seq_rand=1\nnorandommap",
+        "rw=write\nbssplit=4k/50:6k/50\nsize=1m",
+        "rw=randwrite\nbs=4k\nsize=1m\npercentage_random=50",
+        "rw=write\nbs=4k\nsize=64k\nfile_append=1",
+        "rw=write\nbs=4k\nsize=64k\ncreate_only=1",
+        "rw=write\nbs=4k\nsize=512k\nfilesize=1m\noffset=33%\noffset_align=64k",
+        "rw=write\nbs=4k\nsize=256k\nnrfiles=4\nfile_service_type=roundrobin:3\nnumber_ios=16\nfallocate=none",
     ];
     for options in jobs {
         let (ours, theirs) = (folder(), folder());
@@ -91,6 +99,51 @@ fn a_fixed_size_gives_the_same_bytes_ios_and_file_sizes() {
             );
         }
     }
+}
+
+/// The second run finds what the first one wrote.
+#[test]
+fn a_file_is_written_on_from_its_end_and_what_it_holds_stays() {
+    let test = "a_file_is_written_on_from_its_end_and_what_it_holds_stays";
+    let first = "[j]\nrw=write\nbs=4k\nsize=64k\nfilename=f\nbuffer_pattern=0xab\n";
+    let append =
+        "[j]\nrw=randwrite\nbs=4k\nsize=32k\nfilename=f\nbuffer_pattern=0xcd\nfile_append=1\n";
+    let (ours, theirs) = (folder(), folder());
+    for text in [first, append] {
+        if fio(theirs.path(), text).is_none() {
+            return fathom_testkit::skip(test, "fio is not installed");
+        }
+        run(ours.path(), text);
+    }
+    let [ours, theirs] = [ours, theirs].map(|dir| std::fs::read(dir.path().join("f")).unwrap());
+    assert!(ours[..64 << 10].iter().all(|byte| *byte == 0xab));
+    assert!(ours[64 << 10..].iter().all(|byte| *byte == 0xcd));
+    assert!(ours == theirs, "{} and {} bytes", ours.len(), theirs.len());
+}
+
+#[test]
+fn a_full_file_system_ends_a_job_that_fills_it_without_an_error() {
+    let test = "a_full_file_system_ends_a_job_that_fills_it_without_an_error";
+    let small = match fathom_testkit::SmallFs::new(32 << 20, "") {
+        Ok(small) => small,
+        Err(reason) => return fathom_testkit::skip(test, &reason),
+    };
+    let text = "[j]\nrw=write\nbs=64k\nfilename=f\nfill_device=1\n[k]\nstonewall\nrw=read\nfilename=g\nsize=4k\nbs=4k\ncreate_only=1\n";
+    let seen = run(small.path(), text);
+    let filled = seen.results().jobs[0].write.clone().unwrap();
+    let length = std::fs::metadata(small.path().join("f")).unwrap().len();
+    assert_eq!(seen.results().jobs[0].error, 0);
+    // The last block may be written in part, which is not counted.
+    assert!(
+        length > 16 << 20 && length - filled.io_bytes < 64 << 10,
+        "{length}"
+    );
+    std::fs::remove_file(small.path().join("f")).unwrap();
+    let Some(fio) = fio(small.path(), text) else {
+        return fathom_testkit::skip(test, "fio is not installed");
+    };
+    let theirs = fio.jobs[0].write.clone().unwrap();
+    assert!(theirs.io_bytes.abs_diff(filled.io_bytes) < 2 << 20);
 }
 
 /// fio closes and opens its files between two passes, which drops their pages:

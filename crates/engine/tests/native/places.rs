@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 
+use fathom_engine::Outcome;
 use fathom_testkit::skip;
 
-use crate::native::{folder, run};
+use crate::native::{Seen, folder, run, try_run};
 
 /// One I/O: 0 read, 1 write; bytes; offset.
 pub(crate) type LoggedIo = (u32, u64, u64);
@@ -204,4 +205,136 @@ fn mixed_sizes_are_drawn_as_often_as_fios() {
             );
         }
     }
+}
+
+#[test]
+fn a_share_of_random_ios_goes_behind_the_last_one() {
+    let test = "a_share_of_random_ios_goes_behind_the_last_one";
+    let options = "rw=randread\nbs=4k\nsize=8m\nnorandommap\npercentage_random=30";
+    let Some(ios) = both(options) else {
+        return skip(test, "fio is not installed");
+    };
+    for ios in ios {
+        let behind = ios.windows(2).filter(|pair| pair[0].2 + 4096 == pair[1].2);
+        let share = behind.count() as f64 / ios.len() as f64;
+        // 2048 I/Os: 1 percent is the deviation of one, and fio ends a pass early where
+        // a run comes to the end.
+        assert!(ios.len() > 200, "{}", ios.len());
+        assert!((share - 0.7).abs() < 0.12, "{share}");
+    }
+}
+
+#[test]
+fn sizes_need_no_alignment_when_asked_for_none() {
+    let test = "sizes_need_no_alignment_when_asked_for_none";
+    let options = "rw=write\nbsrange=4k-16k\nsize=16m\nbs_unaligned=1";
+    let Some(ios) = both(options) else {
+        return skip(test, "fio is not installed");
+    };
+    let mean = |ios: &[LoggedIo]| ios.iter().map(|io| io.1 as f64).sum::<f64>() / ios.len() as f64;
+    let largest = |ios: &[LoggedIo]| {
+        let largest = ios.iter().filter(|io| io.1 == 16 << 10).count();
+        largest as f64 / ios.len() as f64
+    };
+    let [ours, theirs] = &ios;
+    assert!(ours.iter().any(|io| io.1 % 4096 != 0));
+    assert!(ours.iter().all(|io| (4096..=16 << 10).contains(&io.1)));
+    assert!(
+        (mean(ours) / mean(theirs) - 1.0).abs() < 0.05,
+        "{} {}",
+        mean(ours),
+        mean(theirs)
+    );
+    assert!((largest(ours) - largest(theirs)).abs() < 0.05);
+    // Both go up to where no block fits any more.
+    let end = |ios: &[LoggedIo]| ios.iter().map(|io| io.1).sum::<u64>();
+    for ios in &ios {
+        assert!(
+            ((16 << 20) - (16 << 10)..=(16 << 20)).contains(&end(ios)),
+            "{}",
+            end(ios)
+        );
+    }
+}
+
+#[test]
+fn sizes_by_order_are_those_of_random_and_sequential_ios() {
+    let test = "sizes_by_order_are_those_of_random_and_sequential_ios";
+    let options =
+        "rw=randrw\nbs=4k,16k\nsize=4m\nnorandommap\nbs_is_seq_rand=1\npercentage_random=50";
+    let Some(ios) = both(options) else {
+        return skip(test, "fio is not installed");
+    };
+    for ios in ios {
+        let counts: BTreeMap<_, usize> = ios.iter().fold(BTreeMap::new(), |mut counts, io| {
+            *counts.entry(io.1).or_default() += 1;
+            counts
+        });
+        assert_eq!(counts.keys().copied().collect::<Vec<_>>(), [4096, 16 << 10]);
+        let share = counts[&4096] as f64 / ios.len() as f64;
+        assert!((share - 0.5).abs() < 0.15, "{share} of {}", ios.len());
+    }
+}
+
+#[test]
+fn popular_files_are_as_popular_as_fios() {
+    let test = "popular_files_are_as_popular_as_fios";
+    let shares = |order: &str| {
+        let text = format!(
+            "[j]\nrw=read\nbs=4k\nsize=64m\nnrfiles=8\nfile_service_type={order}\nnumber_ios=2000\nioengine=null\nwrite_iolog=x\n"
+        );
+        let (ours, theirs) = (folder(), folder());
+        run(ours.path(), &text);
+        std::fs::write(theirs.path().join("j.fio"), &text).unwrap();
+        let mut fio = Command::new("fio");
+        let done = fio.arg("j.fio").current_dir(theirs.path()).output().ok()?;
+        assert!(done.status.success(), "{done:?}");
+        let of = |dir: &Path| {
+            let text = std::fs::read_to_string(dir.join("x")).unwrap();
+            let reads = text.lines().filter(|line| line.contains(" read "));
+            let mut counts = BTreeMap::<String, usize>::new();
+            for line in reads {
+                let name = line.split_whitespace().find(|word| word.contains("j.0."));
+                *counts.entry(name.unwrap().to_owned()).or_default() += 1;
+            }
+            let mut counts: Vec<_> = counts.into_values().collect();
+            counts.sort_unstable();
+            counts.reverse();
+            counts
+        };
+        Some([of(ours.path()), of(theirs.path())])
+    };
+    for order in ["random", "zipf:1.2", "pareto:0.3", "gauss"] {
+        let Some([ours, theirs]) = shares(order) else {
+            return skip(test, "fio is not installed");
+        };
+        let most = [&ours, &theirs].map(|counts| counts[0] as f64 / 2000.0);
+        assert!(
+            (most[0] - most[1]).abs() < 0.08,
+            "{order}: {ours:?} {theirs:?}"
+        );
+    }
+}
+
+#[test]
+fn a_folder_is_used_with_all_files_below() {
+    let dir = folder();
+    std::fs::create_dir_all(dir.path().join("tree/below")).unwrap();
+    for (name, bytes) in [
+        ("tree/a", 8192),
+        ("tree/below/b", 16_384),
+        ("tree/tiny", 10),
+    ] {
+        std::fs::write(dir.path().join(name), vec![1; bytes]).unwrap();
+    }
+    std::os::unix::fs::symlink("/dev/null", dir.path().join("tree/link")).unwrap();
+    let text = "[j]\nopendir=tree\nrw=read\nbs=4k\n";
+    let seen = run(dir.path(), text);
+    assert_eq!((seen.read(0).total_ios, seen.read(0).io_bytes), (6, 24_576));
+    let mut seen = Seen::default();
+    let text = "[j]\nopendir=nowhere\nrw=read\nbs=4k\n";
+    let outcome = try_run(dir.path(), text, &mut seen).unwrap();
+    let failure = seen.failures()[0].to_string();
+    assert_eq!(outcome, Outcome::Failed);
+    assert!(failure.contains("nowhere"), "{failure}");
 }

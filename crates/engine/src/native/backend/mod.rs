@@ -6,6 +6,7 @@
 
 pub(super) mod burner;
 pub(super) mod calls;
+pub(super) mod file_calls;
 pub(super) mod fileops;
 pub(super) mod mmap;
 pub(super) mod null;

@@ -1,8 +1,8 @@
 //! What a job is where it does not say otherwise: fio's defaults (options.c).
 
 use super::{
-    Advise, Content, ExitWhat, Fallocate, FileService, IoPattern, JobFiles, OpenSync, Queue, Show,
-    Sizes, StartOrder, Unified, ZoneOptions,
+    Advise, Content, ExitWhat, Fallocate, FileOrder, FileService, IoPattern, JobFiles, OpenSync,
+    Queue, Show, Sizes, StartOrder, Unified, ZoneOptions,
 };
 use crate::native::offsets::Distribution;
 
@@ -11,12 +11,15 @@ impl Default for IoPattern {
         Self {
             dirs: [true, false, false],
             random: false,
+            random_percent: [100; 3],
             run: 1,
             run_stays: false,
             skip: 0,
             trimwrite: false,
             read_percent: 50,
             sizes: [const { Sizes::Fixed(4096) }; 3],
+            unaligned: false,
+            sizes_by_order: false,
             align: [None; 3],
             repetition: false,
             full_cycle: false,
@@ -34,13 +37,23 @@ impl Default for JobFiles {
             directories: Vec::new(),
             format: "$jobname.$jobnum.$filenum".to_owned(),
             count: 1,
-            service: FileService::RoundRobin,
+            service: FileService {
+                order: FileOrder::RoundRobin,
+                run: 1,
+            },
             direct: false,
             open_sync: OpenSync::No,
             fsync_every: 0,
             fdatasync_every: 0,
             end_fsync: false,
             fsync_on_close: false,
+            sync_range_every: 0,
+            sync_range_flags: 0,
+            write_hint: None,
+            trees: Vec::new(),
+            append: false,
+            fill: false,
+            create_only: false,
             create_on_open: false,
             allow_create: true,
             create_fsync: true,
@@ -66,6 +79,7 @@ impl Default for Content {
             compress_chunk: 512,
             dedupe_percent: 0,
             dedupe_from_set: false,
+            dedupe_global: false,
             // options.c, dedupe_working_set_percentage.
             dedupe_set_percent: 5,
         }

@@ -45,6 +45,15 @@ pub(in crate::native) enum FileOp {
     Delete,
 }
 
+/// What ioengine=filestat calls.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(in crate::native) enum StatCall {
+    #[default]
+    Stat,
+    Lstat,
+    Statx,
+}
+
 impl IoEngine {
     /// Names in job files.
     pub(in crate::native) const NAMES: [(&'static str, Self); 17] = [

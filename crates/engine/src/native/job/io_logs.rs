@@ -1,5 +1,7 @@
 //! Logs that a job writes, and the one that it replays.
 
+use crate::native::clock::system_clock_ms;
+
 /// fio's log files; the prefixes of those that are written.
 #[derive(Debug, Clone)]
 pub(in crate::native) struct LogOptions {
@@ -9,7 +11,21 @@ pub(in crate::native) struct LogOptions {
     pub(in crate::native) hist: Option<String>,
     /// Averaging window in ms; 0: a line for each I/O.
     pub(in crate::native) avg_ms: u64,
+    /// The same of these logs, where it is shorter.
+    pub(in crate::native) bw_avg_ms: Option<u64>,
+    pub(in crate::native) iops_avg_ms: Option<u64>,
+    /// The largest value of a window, not its mean.
+    pub(in crate::native) maxima: bool,
     pub(in crate::native) hist_ms: u64,
+    /// Buckets of a histogram that count as one, in powers of two.
+    pub(in crate::native) hist_coarseness: u32,
+    /// No line for each I/O in the log of bandwidths.
+    pub(in crate::native) no_bw: bool,
+    /// Times are those of a clock, not from the start of the job on.
+    pub(in crate::native) unix_epoch: bool,
+    pub(in crate::native) other_epoch: bool,
+    /// Its number (clock_gettime(2)).
+    pub(in crate::native) epoch_clock: i32,
     pub(in crate::native) prio: bool,
     pub(in crate::native) offset: bool,
     /// A file for each member.
@@ -22,6 +38,14 @@ pub(in crate::native) struct LogOptions {
 }
 
 impl LogOptions {
+    /// What the job's clock says when its times begin, `since_ms` ago; 0: they count from
+    /// there.
+    pub(in crate::native) fn epoch_ms(&self, since_ms: u64) -> u64 {
+        let asked = self.unix_epoch || self.other_epoch;
+        let now_ms = asked.then(|| system_clock_ms(self.epoch_clock)).flatten();
+        now_ms.unwrap_or(0).saturating_sub(since_ms)
+    }
+
     /// Whether files hold compressed samples instead of lines; fio needs both options.
     pub(in crate::native) fn compressed(&self) -> bool {
         self.store_compressed && self.compression > 0
@@ -42,7 +66,15 @@ impl Default for LogOptions {
             iops: None,
             hist: None,
             avg_ms: 0,
+            bw_avg_ms: None,
+            iops_avg_ms: None,
+            maxima: false,
             hist_ms: 1000,
+            hist_coarseness: 0,
+            no_bw: false,
+            unix_epoch: false,
+            other_epoch: false,
+            epoch_clock: 0,
             prio: false,
             offset: false,
             per_job: true,

@@ -1,9 +1,13 @@
 //! The files: names, how they are made, opened and synced.
 
 use crate::jobfile::split_names;
-use crate::native::job::{Advise, Fallocate, FileService, OpenSync};
+use crate::native::job::{
+    Advise, Fallocate, FileOrder, FileService, IoEngine, NativeJob, OpenSync,
+};
+use crate::native::offsets::Distribution;
 
-use super::{OptionRow, differs, idle, same};
+use super::value::{self, Outcome};
+use super::{OptionRow, differs, idle, io, same};
 
 pub(super) const FILES: &[OptionRow] = &[
     same(&["filename"], |job, v| {
@@ -24,27 +28,27 @@ pub(super) const FILES: &[OptionRow] = &[
         }
         Ok(())
     }),
+    differs(
+        &["opendir"],
+        "in the order of their names; without size files smaller than a block are left out; not with directory",
+        |job, v| {
+            job.files.trees.push(v.text()?.into());
+            Ok(())
+        },
+    ),
+    idle(
+        &["unique_filename"],
+        "no effect: nothing comes from a client of fio's server",
+        |_, v| v.flag().map(|_| ()),
+    ),
     same(&["nrfiles", "nr_files"], |job, v| {
         job.files.count = v.number::<u32>()?.max(1);
         Ok(())
     }),
-    differs(
-        &["file_service_type"],
-        "roundrobin, sequential, random; no counts",
-        |job, v| {
-            job.files.service = match v.text()? {
-                "roundrobin" => FileService::RoundRobin,
-                "sequential" => FileService::Sequential,
-                "random" => FileService::Random,
-                other => {
-                    return Err(format!(
-                        "'{other}' is not one of roundrobin, sequential, random"
-                    ));
-                }
-            };
-            Ok(())
-        },
-    ),
+    same(&["file_service_type"], |job, v| {
+        job.files.service = service(v.text()?)?;
+        Ok(())
+    }),
     same(&["direct"], |job, v| {
         job.files.direct = v.flag()?;
         Ok(())
@@ -76,6 +80,55 @@ pub(super) const FILES: &[OptionRow] = &[
     }),
     same(&["fsync_on_close"], |job, v| {
         job.files.fsync_on_close = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["sync_file_range"],
+        "called by the job's own thread, with io_uring too",
+        |job, v| {
+            let (flags, every) = sync_range(v.text()?)?;
+            (job.files.sync_range_flags, job.files.sync_range_every) = (flags, every);
+            Ok(())
+        },
+    ),
+    idle(
+        &["write_barrier"],
+        "no effect: none of its I/O engines has barriers (of fio's only libpmem)",
+        |_, v| v.number::<u32>().map(|_| ()),
+    ),
+    differs(
+        &["write_hint"],
+        "with direct=1 of the file, too, where the kernel has hints of files only (from 5.17 on; fio 3.33 fails there)",
+        |job, v| {
+            // include/uapi/linux/fcntl.h, from RWH_WRITE_LIFE_NONE on.
+            let names = ["none", "short", "medium", "long", "extreme"];
+            let text = v.text()?;
+            let place = names.iter().position(|name| *name == text);
+            let place = place.ok_or_else(|| {
+                format!("'{text}' is not one of none, short, medium, long, extreme")
+            })?;
+            job.files.write_hint = Some(place as u64 + 1);
+            Ok(())
+        },
+    ),
+    differs(
+        &["file_append"],
+        "only jobs that write, and what the file holds stays (fio lays it out anew where the job reads, too)",
+        |job, v| {
+            job.files.append = v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["fill_device", "fill_fs"],
+        "only jobs that write, without size in order",
+        |job, v| {
+            job.files.fill = v.flag()?;
+            Ok(())
+        },
+    ),
+    same(&["create_only"], |job, v| {
+        job.files.create_only = v.flag()?;
         Ok(())
     }),
     same(&["create_on_open"], |job, v| {
@@ -141,3 +194,94 @@ pub(super) const FILES: &[OptionRow] = &[
         Ok(())
     }),
 ];
+
+/// `roundrobin:4`, `zipf:1.2` (options.c, str_fst_cb).
+fn service(text: &str) -> Outcome<FileService> {
+    let (name, rest) = text.split_once(':').unwrap_or((text, ""));
+    let order = match name {
+        "roundrobin" => FileOrder::RoundRobin,
+        "sequential" => FileOrder::Sequential,
+        "random" => FileOrder::Random(Distribution::Uniform),
+        _ => {
+            let name = if name == "gauss" { "normal" } else { name };
+            let by = io::named_distribution(name, rest)?.ok_or_else(|| {
+                format!("'{name}' is not one of roundrobin, sequential, random, zipf, pareto, normal, gauss")
+            })?;
+            let order = FileOrder::Random(by);
+            return Ok(FileService { order, run: 1 });
+        }
+    };
+    let run = match rest {
+        "" => 1,
+        count => value::plain::<u32>(count)?.max(1),
+    };
+    Ok(FileService { order, run })
+}
+
+/// `write,wait_after:16`: what is waited for, and every how many writes.
+fn sync_range(text: &str) -> Outcome<(u32, u64)> {
+    let (names, count) = text.split_once(':').unwrap_or((text, ""));
+    let mut flags = 0;
+    for name in names.split(',') {
+        flags |= match name {
+            "wait_before" => libc::SYNC_FILE_RANGE_WAIT_BEFORE,
+            "write" => libc::SYNC_FILE_RANGE_WRITE,
+            "wait_after" => libc::SYNC_FILE_RANGE_WAIT_AFTER,
+            other => {
+                return Err(format!(
+                    "'{other}' is not one of wait_before, write, wait_after"
+                ));
+            }
+        };
+    }
+    let every = match count {
+        "" => 1,
+        count => value::plain(count)?,
+    };
+    Ok((flags, every))
+}
+
+/// What does not go with how a job's files are found and made.
+pub(super) fn faults(job: &NativeJob) -> Vec<(&'static str, &'static str)> {
+    let files = &job.files;
+    let only_writes = job.pattern.dirs == [false, true, false];
+    let faults = [
+        (
+            !files.trees.is_empty() && !files.directories.is_empty(),
+            "opendir",
+            "excludes directory",
+        ),
+        (
+            files.append && !job.writes(),
+            "file_append",
+            "a job that does not write has nothing to append",
+        ),
+        (
+            files.append && job.engine == IoEngine::Mmap,
+            "file_append",
+            "a mapping does not make its file longer",
+        ),
+        (
+            files.append && job.extent.file_size.is_some(),
+            "file_append",
+            "excludes filesize, which says where the file ends",
+        ),
+        (
+            files.fill && !only_writes,
+            "fill_device",
+            "a job that does not only write does not know when it has filled it",
+        ),
+        (
+            files.fill && job.extent.size.is_none() && job.pattern.random,
+            "fill_device",
+            "needs a size for writes at random places",
+        ),
+        (
+            files.fill && files.overwrite,
+            "fill_device",
+            "excludes overwrite, which lays out the file first",
+        ),
+    ];
+    let faults = faults.into_iter().filter(|fault| fault.0);
+    faults.map(|(_, option, what)| (option, what)).collect()
+}

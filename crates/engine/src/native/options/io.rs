@@ -1,6 +1,6 @@
 //! What the I/Os are, how they are queued, what they carry.
 
-use crate::native::job::{IoEngine, NativeJob, ScsiWrite, Sizes};
+use crate::native::job::{IoEngine, NativeJob, ScsiWrite, Sizes, StatCall};
 use crate::native::offsets::Distribution;
 
 use super::value::{self, OptionValue, Outcome};
@@ -51,6 +51,14 @@ pub(super) const PATTERN: &[OptionRow] = &[
         job.pattern.sizes = v.triple(&job.pattern.sizes, |text| split(v, text))?;
         Ok(())
     }),
+    same(&["bs_unaligned", "blocksize_unaligned"], |job, v| {
+        job.pattern.unaligned = v.flag()?;
+        Ok(())
+    }),
+    same(&["bs_is_seq_rand"], |job, v| {
+        job.pattern.sizes_by_order = v.flag()?;
+        Ok(())
+    }),
     same(&["blockalign", "ba"], |job, v| {
         job.pattern.align = v.triple(&job.pattern.align, |text| Ok(Some(v.block_in(text)?)))?;
         Ok(())
@@ -93,6 +101,14 @@ pub(super) const PATTERN: &[OptionRow] = &[
                     ));
                 }
             };
+            Ok(())
+        },
+    ),
+    differs(
+        &["percentage_random"],
+        "where the file ends, what is in order goes on at its start (fio: with time_based only, else at a random place)",
+        |job, v| {
+            job.pattern.random_percent = v.triple(&job.pattern.random_percent, value::percent)?;
             Ok(())
         },
     ),
@@ -194,6 +210,18 @@ fn distribution(v: OptionValue<'_>) -> Outcome<[Distribution; 3]> {
             .triple(&default, zone)
             .map_err(|e| format!("{text}: {e}"));
     }
+    let one = match text {
+        "random" => Some(Distribution::Uniform),
+        _ => named_distribution(name, rest)?,
+    };
+    let one = one.ok_or_else(|| {
+        format!("'{text}' is not one of random, zipf, pareto, normal, zoned, zoned_abs")
+    })?;
+    Ok([one.clone(), one.clone(), one])
+}
+
+/// `zipf:1.2:0.25`, `pareto:0.3`, `normal:20`; `None`: it has another name.
+pub(super) fn named_distribution(name: &str, rest: &str) -> Outcome<Option<Distribution>> {
     let (parameter, center) = rest.split_once(':').unwrap_or((rest, ""));
     let center = match center {
         "" => None,
@@ -207,17 +235,16 @@ fn distribution(v: OptionValue<'_>) -> Outcome<[Distribution; 3]> {
         text => value::plain::<f64>(text),
     };
     // The defaults of fio.h, FIO_DEF_ZIPF and FIO_DEF_PARETO.
-    let one = match (name, rest) {
-        ("random", "") => Distribution::Uniform,
-        ("zipf", _) => match parameter(1.1)? {
+    let known = match name {
+        "zipf" => match parameter(1.1)? {
             theta if theta > 0.0 && theta <= 100.0 => Distribution::Zipf(theta, center),
             theta => return Err(format!("zipf needs a value above 0, not {theta}")),
         },
-        ("pareto", _) => match parameter(0.2)? {
+        "pareto" => match parameter(0.2)? {
             h if h > 0.0 && h < 1.0 => Distribution::Pareto(h, center),
             h => return Err(format!("pareto needs a value between 0 and 1, not {h}")),
         },
-        ("normal", _) => match parameter(0.0)? {
+        "normal" => match parameter(0.0)? {
             deviation if (0.0..100.0).contains(&deviation) => {
                 Distribution::Normal(deviation, center)
             }
@@ -227,13 +254,9 @@ fn distribution(v: OptionValue<'_>) -> Outcome<[Distribution; 3]> {
                 ));
             }
         },
-        _ => {
-            return Err(format!(
-                "'{text}' is not one of random, zipf, pareto, normal, zoned, zoned_abs"
-            ));
-        }
+        _ => return Ok(None),
     };
-    Ok([one.clone(), one.clone(), one])
+    Ok(Some(known))
 }
 
 /// Zones as (percent of the accesses, size as written), the accesses 100 together.
@@ -366,6 +389,15 @@ pub(super) const QUEUE: &[OptionRow] = &[
         };
         Ok(())
     }),
+    same(&["stat_type"], |job, v| {
+        job.stat = match v.text()? {
+            "stat" => StatCall::Stat,
+            "lstat" => StatCall::Lstat,
+            "statx" => StatCall::Statx,
+            other => return Err(format!("'{other}' is not one of stat, lstat, statx")),
+        };
+        Ok(())
+    }),
     same(&["hipri"], |job, v| {
         job.queue.hipri = v.flag()?;
         Ok(())
@@ -483,6 +515,10 @@ pub(super) const CONTENT: &[OptionRow] = &[
             "working_set" => true,
             other => return Err(format!("'{other}' is neither repeat nor working_set")),
         };
+        Ok(())
+    }),
+    same(&["dedupe_global"], |job, v| {
+        job.content.dedupe_global = v.flag()?;
         Ok(())
     }),
     same(&["dedupe_working_set_percentage"], |job, v| {

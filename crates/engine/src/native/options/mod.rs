@@ -9,9 +9,11 @@ mod files;
 mod io;
 mod iolog;
 mod listed;
+mod memory;
 mod order;
 mod pattern;
 mod refused;
+mod show;
 pub(in crate::native) mod value;
 mod verify;
 mod zones;
@@ -68,10 +70,11 @@ const fn idle(
 }
 
 /// Every option there is, by subject.
-const GROUPS: [(&str, &[OptionRow]); 12] = [
+const GROUPS: [(&str, &[OptionRow]); 13] = [
     ("I/O", io::PATTERN),
     ("Queue and engines", io::QUEUE),
     ("Load of a processor", cpuio::LOAD),
+    ("Memory", memory::MEMORY),
     ("Data", io::CONTENT),
     ("Verify", verify::VERIFY),
     ("Files", files::FILES),
@@ -80,7 +83,7 @@ const GROUPS: [(&str, &[OptionRow]); 12] = [
     ("Logs of I/Os", iolog::IOLOGS),
     ("Steady state", order::STEADY),
     ("Order, errors and priorities", order::ORDER),
-    ("What is shown", order::SHOW),
+    ("What is shown", show::SHOW),
 ];
 
 fn find(name: &str) -> Option<&'static OptionRow> {
@@ -123,6 +126,7 @@ pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
         job.content.zero = false;
     }
     cpuio::settle(&mut job);
+    job.pattern.settle();
     // fio passes it on to buffered I/O only.
     job.queue.uncached &= !job.files.direct;
     if refused.is_empty() {
@@ -183,6 +187,9 @@ fn contradictions(job: &NativeJob) -> Vec<(&'static str, String)> {
     found.extend(rate_fault(job));
     found.extend(size_fault(job));
     found.extend(dedupe_fault(job));
+    found.extend(odd_sizes_fault(job));
+    let of_files = files::faults(job).into_iter();
+    found.extend(of_files.map(|(option, what)| (option, what.to_owned())));
     for dir in DirIndex::ALL {
         if let Sizes::Range(low, high) = &job.pattern.sizes[dir as usize]
             && low > high
@@ -320,6 +327,23 @@ fn size_fault(job: &NativeJob) -> Option<(&'static str, String)> {
     small.then(|| ("size", format!("{size} is less than a block of {block}")))
 }
 
+/// Blocks of any length have no parts to verify, and zones end in whole blocks.
+fn odd_sizes_fault(job: &NativeJob) -> Option<(&'static str, String)> {
+    let (option, what) = match (job.pattern.unaligned, job.pattern.sizes_by_order) {
+        (true, _) => ("bs_unaligned", "blocks of any length"),
+        (false, true) => ("bs_is_seq_rand", "sizes by order"),
+        (false, false) => return None,
+    };
+    let against = if job.verify.sum.is_some() {
+        "are not verified"
+    } else if job.extent.zones.is_zbd() {
+        "do not fill zones"
+    } else {
+        return None;
+    };
+    Some((option, format!("{what} {against}")))
+}
+
 /// A set of buffers to repeat needs a size to be a share of.
 fn dedupe_fault(job: &NativeJob) -> Option<(&'static str, String)> {
     let content = &job.content;
@@ -378,6 +402,7 @@ fn passthrough_faults(job: &NativeJob) -> Vec<(&'static str, String)> {
         (files.fdatasync_every > 0, "fdatasync", syncs),
         (files.end_fsync, "end_fsync", syncs),
         (files.fsync_on_close, "fsync_on_close", syncs),
+        (files.sync_range_every > 0, "sync_file_range", syncs),
         (files.direct, "direct", opens),
         (files.pre_read, "pre_read", syncs),
         (job.queue.nowait, "nowait", kernel),

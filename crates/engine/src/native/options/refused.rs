@@ -1,4 +1,7 @@
-//! Options of fio that this engine will not take, and why. Others it only does not have yet.
+//! Options of fio that this engine does not take, and why.
+
+use crate::jobfile::table::table;
+use crate::native::job::IoEngine;
 
 /// Names, and the reason.
 const REFUSED: &[(&[&str], &str)] = &[
@@ -23,6 +26,35 @@ const REFUSED: &[(&[&str], &str)] = &[
         "fio takes it from its command line alone and passes over it in job files; write the jobs that it stands for (tiobench: write, randwrite, read and randread of four files, one after the other)",
     ),
     (
+        &["atomic"],
+        "no kernel has the flag that fio opens files with for it (O_ATOMIC)",
+    ),
+    (
+        &["lockfile"],
+        "the I/O loop takes no lock; jobs that are not to use a file at once go one behind the other with stonewall or wait_for",
+    ),
+    (
+        &["unlink_each_loop"],
+        "the files of a job stay open from its start to its end; unlink removes them there",
+    ),
+    (
+        &[
+            "trim_percentage",
+            "trim_verify_zero",
+            "trim_backlog",
+            "trim_backlog_batch",
+        ],
+        "of what verify is yet to read back nothing is trimmed; rw=trimwrite and rw=randtrimwrite trim each block and write it",
+    ),
+    (
+        &["thp"],
+        "huge pages of a mapped file are for few file systems, and nobody tells whether the kernel took them",
+    ),
+    (
+        &["stream_id"],
+        "of sg_write_mode=write_stream, which it does not have",
+    ),
+    (
         &["allow_mounted_write"],
         "whether a device in use may be written is Fathom's own question",
     ),
@@ -39,10 +71,7 @@ const REFUSED: &[(&[&str], &str)] = &[
         ],
         "results are whole, and Fathom shows them",
     ),
-    (
-        &["log_entries", "log_compression_cpus"],
-        "logs do not wait in memory",
-    ),
+    (&["log_compression_cpus"], "logs do not wait in memory"),
     (
         &["gtod_cpu", "job_start_clock_id"],
         "the engine has one clock (clocksource)",
@@ -64,9 +93,32 @@ const REFUSED: &[(&[&str], &str)] = &[
 
 /// Why an option is not taken.
 pub(super) fn reason(name: &str) -> String {
-    let why = REFUSED.iter().find(|(names, _)| names.contains(&name));
-    let why = why.map_or_else(String::new, |(_, why)| format!(": {why}"));
+    let why = why(name).map_or_else(String::new, |why| format!(": {why}"));
     format!("the native engine does not have this option{why}")
+}
+
+/// The reason alone; `None`: fio knows no such option.
+fn why(name: &str) -> Option<String> {
+    if let Some((_, why)) = REFUSED.iter().find(|(names, _)| names.contains(&name)) {
+        return Some((*why).to_owned());
+    }
+    // Several engines may have an option of one name, and fio may have it for all.
+    let specs: Vec<_> = table().find(name).collect();
+    let engines = specs.iter().flat_map(|spec| &spec.engines);
+    let of_others: Vec<_> = engines.filter(|engine| !is_known(engine)).collect();
+    match (specs.first()?.since, of_others.first()) {
+        (Some("?"), _) => Some("of a fio later than 3.33".to_owned()),
+        (Some(version), _) => Some(format!("of fio {version} on")),
+        (None, Some(engine)) => Some(match engine.strip_prefix("profile:") {
+            Some(profile) => format!("of profile={profile}"),
+            None => format!("of ioengine={engine}, which it does not have"),
+        }),
+        (None, None) => None,
+    }
+}
+
+fn is_known(engine: &str) -> bool {
+    IoEngine::NAMES.iter().any(|(name, _)| *name == engine)
 }
 
 /// The table for the docs.
@@ -82,7 +134,6 @@ pub(super) fn markdown() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobfile::table::table;
 
     #[test]
     fn what_is_refused_is_an_option_of_fio_and_none_of_this_engine() {
@@ -90,5 +141,20 @@ mod tests {
             assert!(table().find(name).next().is_some(), "{name}");
             assert!(super::super::find(name).is_none(), "{name}");
         }
+    }
+
+    #[test]
+    fn every_option_of_fio_is_had_or_refused_with_a_reason() {
+        let neither: Vec<_> = table()
+            .names()
+            .filter(|name| super::super::find(name).is_none() && why(name).is_none())
+            .collect();
+        assert!(neither.is_empty(), "{neither:?}");
+        assert_eq!(
+            why("ttl").unwrap(),
+            "of ioengine=net, which it does not have"
+        );
+        assert_eq!(why("log_issue_time").unwrap(), "of fio 3.38 on");
+        assert!(why("no_such_option").is_none());
     }
 }

@@ -200,7 +200,7 @@ fn options_without_effect_change_nothing() {
             _ => "libaio",
         };
         let plain = job(&[("ioengine", engine)]).unwrap();
-        let values = ["0", "1", "cpu", "nvme", "some text"];
+        let values = ["0", "1", "2048", "cpu", "nvme", "some text"];
         let with = values.map(|value| job(&[("ioengine", engine), (name, value)]));
         let mut taken = with.into_iter().flatten();
         if row.idle {

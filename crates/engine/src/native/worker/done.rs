@@ -76,6 +76,13 @@ impl Worker {
             (Op::Write, Some(verify)) => verify.wrote(&under),
             _ => {}
         }
+        if let Some(ranges) = &mut self.ranges {
+            match under.op {
+                Op::Write => ranges.wrote(under.file, under.offset, under.len),
+                Op::Fsync | Op::Fdatasync => ranges.synced(under.file),
+                Op::Read | Op::Trim => {}
+            }
+        }
         self.release(slot);
         if !self.measuring {
             return None;
@@ -210,6 +217,12 @@ impl Worker {
         };
         if let (Op::Write, Some(verify)) = (under.op, &mut self.verify) {
             verify.forget(under.number);
+        }
+        if self.job.files.fill && matches!(errno, libc::ENOSPC | libc::EDQUOT) {
+            // That is what the job is for (backend.c, break_on_this_error).
+            (self.draining, self.end) = (true, 0);
+            self.release(slot);
+            return;
         }
         let dir = data_direction(under.op);
         let place = dir.unwrap_or(DirIndex::Write) as usize;

@@ -45,6 +45,9 @@ impl Worker {
                 self.push_sync(backend, op, file, now);
                 continue;
             }
+            if self.ranges.is_some() {
+                self.sync_range(backend);
+            }
             if self.is_through() {
                 // What is over is to be read back first.
                 self.draining = self.verify.is_none();
@@ -126,7 +129,7 @@ impl Worker {
             return true;
         }
         let by_bytes = !self.job.times.time_based && self.replay.is_none();
-        let bytes_done = by_bytes && self.issued_bytes >= self.plan.total_bytes;
+        let bytes_done = by_bytes && self.issued_bytes + self.slack >= self.plan.total_bytes;
         let ios_done = self
             .job
             .extent
@@ -277,12 +280,7 @@ impl Worker {
             }
             self.count_write(next.file);
         }
-        self.issued_bytes += u64::from(next.len);
-        self.issued_ios += 1;
-        if let Some(thinking) = &mut self.thinking {
-            thinking.issued();
-        }
-        self.pass_left = self.pass_left.saturating_sub(u64::from(next.len));
+        self.count_issued(next.len);
         self.in_flight[slot as usize] = InFlight {
             op,
             file: next.file,
@@ -298,6 +296,17 @@ impl Worker {
         };
         self.push(backend, slot);
         true
+    }
+
+    #[inline]
+    fn count_issued(&mut self, len: u32) {
+        self.issued_bytes += u64::from(len);
+        self.issued_ios += 1;
+        if let Some(thinking) = &mut self.thinking {
+            thinking.issued();
+        }
+        let left = self.pass_left.saturating_sub(u64::from(len));
+        self.pass_left = if left <= self.slack { 0 } else { left };
     }
 
     /// Whether an I/O is under way in the range of this one.
@@ -326,6 +335,9 @@ impl Worker {
         {
             self.writes_since_fdatasync = 0;
             self.sync_due = Some((Op::Fdatasync, file));
+        }
+        if let Some(ranges) = &mut self.ranges {
+            ranges.issued(file, self.sync_due.is_some());
         }
     }
 

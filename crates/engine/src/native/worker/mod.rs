@@ -9,6 +9,7 @@
 mod done;
 mod draw;
 mod flow;
+mod ranges;
 mod read_back;
 mod search;
 mod think;
@@ -35,6 +36,7 @@ use crate::native::rng::{Rng, mix};
 use crate::native::source::{IoSource, NextIo};
 use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
 pub(super) use flow::{FlowGroup, FlowShare};
+use ranges::SyncRanges;
 use read_back::Verifier;
 use search::{DepthSearch, SearchStep};
 use think::Thinking;
@@ -112,6 +114,7 @@ pub(super) struct Worker {
     stamps: bool,
     /// fsync or fdatasync that are due, per file.
     sync_due: Option<(Op, u32)>,
+    ranges: Option<SyncRanges>,
     writes_since_fsync: u64,
     writes_since_fdatasync: u64,
     issued_bytes: u64,
@@ -119,6 +122,8 @@ pub(super) struct Worker {
     thinking: Option<Thinking>,
     /// Bytes left of this pass.
     pass_left: u64,
+    /// Bytes at its end that no block may fit in.
+    slack: u64,
     ramp_end: u64,
     end: u64,
     draining: bool,
@@ -155,6 +160,8 @@ pub(super) struct WorkerParts {
     pub(super) classes: Arc<PriorityDraw>,
     pub(super) targets: Vec<OpenFile>,
     pub(super) seed: u64,
+    /// What the duplicates of its data are made of, the first is its own.
+    pub(super) data_seeds: Vec<u64>,
     pub(super) ring: Option<Arc<Ring<Logged>>>,
     pub(super) iolog: Option<Arc<Ring<IssuedIo>>>,
     pub(super) flow: Option<FlowShare>,
@@ -179,16 +186,17 @@ impl Worker {
             classes,
             targets,
             seed,
+            data_seeds,
             ring,
             iolog,
             flow,
         } = parts;
         let depth = job.depth() as usize;
-        let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize)?;
+        let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize, &job.memory)?;
         let bytes = plan.files.iter().map(|file| file.len).sum();
         let block = job.pattern.sizes[DirIndex::Write as usize].min();
         let mut filler = Filler::new(&job.content, mix(seed, 1));
-        filler = filler.with_duplicates(bytes, block, mix(seed, 7));
+        filler = filler.with_duplicates(bytes, block, data_seeds);
         for slot in 0..depth as u32 {
             let len = buffers.slot_bytes();
             filler.first(buffers.slot_mut(slot, len));
@@ -196,7 +204,7 @@ impl Worker {
         Ok(Self {
             verify: Verifier::new(&job, &plan)?,
             source: IoSource::new(&job, &plan, mix(seed, 2)),
-            pacer: Pacer::new(&job.pace, &job.pattern.sizes, &clock, mix(seed, 3)),
+            pacer: Pacer::new(&job.pace, &job.pattern.paced_sizes(), &clock, mix(seed, 3)),
             rng: Rng::new(mix(seed, 4)),
             free: (0..depth as u32).rev().collect(),
             in_flight: vec![InFlight::NOTHING; depth],
@@ -204,12 +212,14 @@ impl Worker {
             done: Vec::with_capacity(depth),
             stamps: depth > 1 || (job.writes() && filler.works_per_write()),
             sync_due: None,
+            ranges: SyncRanges::new(&job.files, plan.files.len()),
             writes_since_fsync: 0,
             writes_since_fdatasync: 0,
             issued_bytes: 0,
             issued_ios: 0,
             thinking: Thinking::new(&job.pace, &clock),
             pass_left: plan.pass_bytes,
+            slack: job.pattern.slack(),
             ramp_end: 0,
             end: u64::MAX,
             draining: false,
@@ -667,6 +677,7 @@ mod tests {
             classes: Arc::new(classes),
             targets: Vec::new(),
             seed: 1,
+            data_seeds: vec![1],
             ring: None,
             iolog: None,
             flow: None,

@@ -115,6 +115,11 @@ impl Worker {
             }
             _ => self.ticks(pace.think),
         };
+        if pace.forgets_think
+            && let Some(pacer) = &mut self.pacer
+        {
+            pacer.put_off(pause);
+        }
         Some(now.saturating_add(pause))
     }
 }

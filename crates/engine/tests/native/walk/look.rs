@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fathom_engine::native::Native;
@@ -97,8 +97,15 @@ impl Case {
         self.run_in(folder())
     }
 
+    /// Whether files must be there before the job.
+    fn needs_files(&self) -> bool {
+        ["iolog", "file_append"]
+            .iter()
+            .any(|name| self.text.contains(name))
+    }
+
     fn run_in(&self, dir: TempDir) -> Ran {
-        if self.text.contains("iolog") {
+        if self.needs_files() {
             lay_logs(dir.path());
         }
         let mut seen = Seen::default();
@@ -131,7 +138,7 @@ impl Case {
     pub(super) fn calls(&self, names: &str) -> Result<Vec<String>, String> {
         let strace = program("strace").map_err(|why| format!("{CANNOT}{why}"))?;
         let (dir, traces) = (folder(), folder());
-        if self.text.contains("iolog") {
+        if self.needs_files() {
             lay_logs(dir.path());
         }
         std::fs::write(dir.path().join("job.fio"), &self.text).unwrap();
@@ -210,7 +217,13 @@ fn call(line: &str, place: &str) -> Option<String> {
     }
     match name {
         "read" | "write" if !line.contains(", 4096)") => return None,
-        "mmap" if !line.contains("MAP_SHARED,") => return None,
+        "mmap"
+            if !["MAP_SHARED,", "MAP_HUGETLB"]
+                .iter()
+                .any(|flag| line.contains(flag)) =>
+        {
+            return None;
+        }
         _ => {}
     }
     let mut line = line
@@ -285,6 +298,10 @@ impl Ran {
 
     pub(super) fn outcome(&self) -> Outcome {
         self.outcome
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
     }
 
     pub(super) fn names(&self) -> Vec<String> {

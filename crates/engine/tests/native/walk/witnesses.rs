@@ -1,6 +1,7 @@
 //! The table: for each option a job that it changes, and where that is seen.
 
 use std::collections::BTreeSet;
+use std::os::fd::AsRawFd as _;
 
 use fathom_model::JobResult;
 use fathom_testkit::{FaultFs, FaultOp, LoopDevice};
@@ -27,6 +28,8 @@ const GENERIC: &str = "cli/tests/guest_nvme.rs";
 /// Zones of a device that has none.
 const ZBD: &str = "ioengine=null size=256k zonemode=zbd zonesize=32k rw=randwrite";
 const VERIFY: &str = "engine/tests/native/verify.rs";
+const PLACES: &str = "engine/tests/native/places.rs";
+const BUFFER: &str = "engine/src/native/buffer.rs";
 const GETEVENTS: &str = "io_getevents,io_pgetevents";
 /// 160 ms.
 const TIMED: &str = "ioengine=null rw=read rate_iops=100";
@@ -72,8 +75,11 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "bs": "4k 8k", "ioengine=null" => Ios;
     "bsrange": "4k-4k 4k-16k", "ioengine=null" => Ios;
     "bssplit": "4k/50:8k/50 4k/10:8k/90", "ioengine=null rw=randread" => Ios;
+    "bs_unaligned": "0 1", "ioengine=null rw=randread bsrange=4k-16k" => Ios;
+    "bs_is_seq_rand": "0 1", "ioengine=null rw=randread bs=4k,8k" => Ios;
     "blockalign": "4k 16k", "ioengine=null rw=randread norandommap" => Ios;
     "norandommap": "0 1", "ioengine=null rw=randread" => Ios;
+    "percentage_random": "100 0 50", "ioengine=null rw=randread" => Ios;
     "randrepeat": "0 1", "ioengine=null rw=randread" => Own(repeats);
     "randseed": "1 2", "ioengine=null rw=randread" => Ios;
     "random_generator": "tausworthe|tausworthe64 lfsr", "ioengine=null rw=randread norandommap" => Ios;
@@ -104,6 +110,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "hipri": "0 1", "ioengine=pvsync2 direct=1" => Calls("preadv2");
     "hipri": "0 1", "ioengine=io_uring direct=1" => Calls("io_uring_setup");
     "hipri_percentage": "0 50 100", "ioengine=pvsync2 direct=1 hipri=1" => Calls("preadv2");
+    "stat_type": "stat lstat statx", "ioengine=filestat" => Calls("stat,lstat,newfstatat,statx");
     "nowait": "0 1", "ioengine=pvsync2" => Calls("preadv2");
     // What is not in the cache cannot be had without waiting.
     "nowait": "0 1", "ioengine=libaio" => End;
@@ -117,6 +124,11 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "fixedbufs": "0 1", "ioengine=io_uring bs=512 size=16m iodepth=16385 number_ios=8" => End;
     "serialize_overlap": "0 1", OVERLAPS => Own(overlaps);
     "ioscheduler": "none mq-deadline", "[j] filename=LOOP size=64k" => Own(schedules);
+    // Memory
+    "iomem": "malloc|mmap|mmapshared shm shmhuge mmaphuge", "" => Calls("shmget,mmap");
+    "iomem_align": "0 512", "" => Elsewhere(BUFFER, "buffers_begin_where_the_job_wants_them");
+    "hugepage-size": "2m 4m", "iomem=mmaphuge" => Calls("mmap");
+    "lockmem": "0 1m", "" => Calls("mlock");
     // Data
     "refill_buffers": "0 1", "rw=write scramble_buffers=0" => Blocks;
     "scramble_buffers": "0 1", "rw=write" => Blocks;
@@ -125,6 +137,8 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "buffer_compress_percentage": "0 50", "rw=write" => Own(zeros);
     "dedupe_percentage": "0 50", "rw=write size=256k" => Blocks;
     "dedupe_mode": "repeat working_set", "rw=write size=256k dedupe_percentage=50" => Files;
+    "dedupe_global": "0 1",
+        "[j] rw=write bs=4k size=256k numjobs=2 dedupe_percentage=50 dedupe_mode=working_set dedupe_working_set_percentage=50" => Files;
     "dedupe_working_set_percentage": "5 50",
         "rw=write size=256k dedupe_percentage=50 dedupe_mode=working_set" => Files;
     "buffer_compress_chunk": "512 4k", "rw=write buffer_compress_percentage=50" => Own(zeros);
@@ -147,9 +161,10 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "filename": "a b:c", "[j] size=64k rw=write" => Names;
     "directory": ". nowhere", "[j] size=64k rw=write" => End;
     "filename_format": "a.$jobnum b.$filenum", "[j] size=64k rw=write" => Names;
+    "opendir": "a b" , "[j]" => Elsewhere(PLACES, "a_folder_is_used_with_all_files_below");
     "nrfiles": "1 3", "[j] size=96k rw=write" => Names;
-    "file_service_type": "roundrobin sequential random",
-        "[j] nrfiles=4 size=64k rw=write bs=4k number_ios=8 fallocate=none scramble_buffers=0" => Files;
+    "file_service_type": "roundrobin sequential random zipf:1.2 pareto:0.3 normal|gauss roundrobin:2 random:2",
+        "[j] nrfiles=4 size=256k rw=write bs=4k number_ios=40 fallocate=none scramble_buffers=0" => Files;
     "direct": "0 1", "rw=write" => Calls("openat");
     "buffered": "0 1", "rw=write" => Calls("openat");
     "sync": "none|0 sync|1 dsync", "rw=write" => Calls("openat");
@@ -157,6 +172,11 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "fdatasync": "0 4", "rw=write" => Calls("fdatasync");
     "end_fsync": "0 1", "rw=write" => Calls("fsync");
     "fsync_on_close": "0 1", "rw=write" => Calls("fsync");
+    "sync_file_range": "- wait_before write wait_after write,wait_after write:8", "rw=write" => Own(ranges);
+    "write_hint": "- none short medium long extreme", "rw=write" => Own(write_hint);
+    "file_append": "0 1", "rw=write" => Files;
+    "fill_device": "0 1", "rw=write" => Own(fills);
+    "create_only": "0 1", "rw=write" => End;
     "create_on_open": "0 1", "rw=read" => End;
     "create_fsync": "0 1", "rw=read" => Calls("fsync");
     "allow_file_create": "0 1", "rw=write" => End;
@@ -171,6 +191,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "io_size": "64k 128k", "ioengine=null" => End;
     "filesize": "64k 128k", "[j] ioengine=null" => End;
     "offset": "0 8k", "ioengine=null" => Ios;
+    "offset_align": "4k 32k", "ioengine=null offset=30% size=128k" => Ios;
     "offset_increment": "0 8k", "ioengine=null numjobs=2 size=32k" => Ios;
     "loops": "1 2", "ioengine=null" => End;
     "number_ios": "3 5", "ioengine=null" => End;
@@ -180,6 +201,8 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "startdelay": "0 60", ENDS_ALL => Own(last_done);
     "rate": "0 100k", "ioengine=null" => Own(naps);
     "rate_iops": "0 25", "ioengine=null" => Own(naps);
+    "rate_ignore_thinktime": "0 1",
+        "ioengine=null rate_iops=1000 thinktime=300ms thinktime_blocks=8" => First(catches_up);
     "rate_process": "linear poisson", TIMED => Own(evenly);
     "rate_min": "0 100m", SLOW => First(error);
     "rate_iops_min": "0 10k", SLOW => First(error);
@@ -236,6 +259,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "continue_on_error": "0|none read write io verify all|1", "" => Own(errors);
     "ignore_error": "ENOSPC EIO|5", "rw=read" => Own(|case| faulty(case, Some(FaultOp::Read)));
     "cpus_allowed": "0 0-1", "ioengine=null" => Calls("sched_setaffinity");
+    "cpumask": "1 3", "ioengine=null" => Calls("sched_setaffinity");
     "cpus_allowed_policy": "shared split", "ioengine=null cpus_allowed=0-1 numjobs=2"
         => Calls("sched_setaffinity");
     "prio": "3 5", "ioengine=null prioclass=2" => Calls("ioprio_set");
@@ -251,6 +275,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "disable_lat": "0 1", "ioengine=null" => Figures;
     "disable_clat": "0 1", "ioengine=null" => Figures;
     "disable_slat": "0 1", "ioengine=libaio iodepth=2" => Figures;
+    "disable_bw_measurement": "0 1", "ioengine=null write_bw_log=y" => Own(several_lines);
     "gtod_reduce": "0 1", "ioengine=null" => Figures;
     "clat_percentiles": "0 1", "ioengine=null" => Figures;
     "lat_percentiles": "0 1", "ioengine=null" => Figures;
@@ -262,8 +287,15 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "write_iops_log": "- x", "ioengine=null" => Names;
     "write_hist_log": "- x", "ioengine=null" => Names;
     "log_avg_msec": "0 10000", "ioengine=null write_iops_log=y" => Own(several_lines);
+    "bwavgtime": "- 10", "ioengine=null rate_iops=100 write_bw_log=y log_avg_msec=10000" => Own(several_lines);
+    "iopsavgtime": "- 10", "ioengine=null rate_iops=100 write_iops_log=y log_avg_msec=10000" => Own(several_lines);
+    "log_max_value": "0 1", "rw=write sync=1 write_lat_log=y log_avg_msec=100000" => Own(is_largest);
+    "log_unix_epoch": "0 1", "ioengine=null write_lat_log=y" => Own(is_of_the_year);
+    "log_alternate_epoch": "0 1", "ioengine=null write_lat_log=y" => Own(is_of_the_year);
+    "log_alternate_epoch_clock_id": "0|5 1|4|6|7", "ioengine=null write_lat_log=y log_alternate_epoch=1" => Own(is_of_the_year);
     "log_hist_msec": "50 10000", "ioengine=null rate_iops=100 size=256k write_hist_log=y"
         => Own(several_lines);
+    "log_hist_coarseness": "0 3 6", "ioengine=null write_hist_log=y" => Own(columns);
     "log_prio": "0 1", "ioengine=libaio cmdprio_percentage=100 cmdprio_class=2 write_iops_log=y"
         => Own(fields);
     "log_offset": "0 1", "ioengine=null write_iops_log=y" => Own(fields);
@@ -512,13 +544,66 @@ fn fields(case: &Case) -> Result<String, String> {
     Ok(case.run().log("y_")[0][2..].join(","))
 }
 
+/// What is asked to be written back, and how often.
+fn ranges(case: &Case) -> Result<String, String> {
+    Ok(case.calls("sync_file_range")?.join("\n"))
+}
+
+/// What the file's data are expected to do.
+fn write_hint(case: &Case) -> Result<String, String> {
+    /// include/uapi/linux/fcntl.h.
+    const F_GET_RW_HINT: libc::c_int = 1024 + 11;
+    let ran = case.run();
+    let file = std::fs::File::open(ran.path("f")).unwrap();
+    let mut hint = 0u64;
+    // SAFETY: the kernel writes a number of 64 bits at the pointer.
+    let done = unsafe { libc::fcntl(file.as_raw_fd(), F_GET_RW_HINT, &raw mut hint) };
+    match done {
+        0 => Ok(hint.to_string()),
+        _ => Err(format!("{CANNOT}{}", std::io::Error::last_os_error())),
+    }
+}
+
+/// Whether an I/O counts from before a pause: what lies in it is made up for.
+fn catches_up(job: &JobResult) -> String {
+    let lat = job.read.as_ref().and_then(|read| read.lat.as_ref());
+    (lat.unwrap().max_ns > 150_000_000).to_string()
+}
+
+/// Whether the only entry of the log is the longest I/O.
+fn is_largest(case: &Case) -> Result<String, String> {
+    let ran = case.run();
+    let write = ran.job(0).write.as_ref().unwrap();
+    let longest = write.lat.as_ref().unwrap().max_ns;
+    Ok((ran.log("y_lat")[0][1] == longest.to_string()).to_string())
+}
+
+/// Whether the times of a log count from 1970 on.
+fn is_of_the_year(case: &Case) -> Result<String, String> {
+    let time: u64 = case.run().log("y_lat")[0][0].parse().unwrap();
+    Ok((time > 1_500_000_000_000).to_string())
+}
+
+fn columns(case: &Case) -> Result<String, String> {
+    Ok(case.run().log("y_")[0].len().to_string())
+}
+
+/// How a job ends where there is no space.
+fn fills(case: &Case) -> Result<String, String> {
+    faulty_by(case, Some(FaultOp::Write), libc::ENOSPC)
+}
+
 /// How a job ends where each I/O of a kind fails.
 fn faulty(case: &Case, fails: Option<FaultOp>) -> Result<String, String> {
+    faulty_by(case, fails, libc::EIO)
+}
+
+fn faulty_by(case: &Case, fails: Option<FaultOp>, errno: i32) -> Result<String, String> {
     let faults = FaultFs::new().map_err(|why| format!("{CANNOT}{why}"))?;
     let file = faults.path().join("f");
     std::fs::write(&file, vec![1; 64 << 10]).unwrap();
     if let Some(op) = fails {
-        faults.fail_from(op, 1, libc::EIO);
+        faults.fail_from(op, 1, errno);
     }
     let case = case.with("filename=f", &format!("filename={}", file.display()));
     Ok(format!("{:?}", case.run().outcome()))

@@ -1,0 +1,231 @@
+//! What the results show, and the logs of I/Os.
+
+use super::value::{self, OptionValue};
+use super::{OptionRow, differs, idle, same};
+use crate::native::clock::system_clock_ms;
+use crate::native::job::{NativeJob, Unified};
+
+pub(super) const SHOW: &[OptionRow] = &[
+    same(&["group_reporting"], |job, v| {
+        job.show.group = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["disable_lat"],
+        "measured all the same, not shown",
+        |job, v| {
+            job.show.lat = !v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["disable_clat"],
+        "measured all the same, not shown at the end",
+        |job, v| {
+            job.show.clat = !v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["disable_slat"],
+        "measured all the same, not shown",
+        |job, v| {
+            job.show.slat = !v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["disable_bw_measurement", "disable_bw"],
+        "no line for each I/O in the log; measured all the same",
+        |job, v| {
+            job.logs.no_bw = v.flag()?;
+            Ok(())
+        },
+    ),
+    differs(
+        &["gtod_reduce"],
+        "disable_lat, disable_clat and disable_slat",
+        |job, v| {
+            if v.flag()? {
+                (job.show.lat, job.show.clat, job.show.slat) = (false, false, false);
+            }
+            Ok(())
+        },
+    ),
+    idle(
+        &["clocksource"],
+        "no effect: the engine chooses, TSC where the kernel trusts it, else CLOCK_MONOTONIC",
+        |_, v| match v.text()? {
+            "gettimeofday" | "clock_gettime" | "cpu" => Ok(()),
+            other => Err(format!(
+                "'{other}' is not one of gettimeofday, clock_gettime, cpu"
+            )),
+        },
+    ),
+    same(&["clat_percentiles"], |job, v| {
+        job.show.clat_percentiles = v.flag()?;
+        Ok(())
+    }),
+    same(&["lat_percentiles"], |job, v| {
+        job.show.lat_percentiles = v.flag()?;
+        Ok(())
+    }),
+    same(&["slat_percentiles"], |job, v| {
+        job.show.slat_percentiles = v.flag()?;
+        Ok(())
+    }),
+    same(&["unified_rw_reporting"], |job, v| {
+        // stat.h, UNIFIED_SPLIT and its neighbours.
+        job.show.unified = match v.0.map(str::trim) {
+            Some("none" | "0") => Unified::No,
+            None | Some("" | "mixed" | "1") => Unified::Mixed,
+            Some("both" | "2") => Unified::Both,
+            Some(other) => {
+                return Err(format!(
+                    "'{other}' is not one of none, mixed, both, 0, 1, 2"
+                ));
+            }
+        };
+        Ok(())
+    }),
+    same(&["percentile_list"], |job, v| {
+        let mut list = Vec::new();
+        for part in v.text()?.split([':', ',']) {
+            match value::plain::<f64>(part)? {
+                percent if (0.0..=100.0).contains(&percent) => list.push(percent),
+                other => return Err(format!("{other} is not a percentile")),
+            }
+        }
+        list.sort_by(f64::total_cmp);
+        job.show.percentiles = list;
+        Ok(())
+    }),
+    differs(
+        &["write_lat_log"],
+        "written while the job runs, not from memory at its end",
+        |job, v| {
+            job.logs.lat = Some(log_prefix(job, v));
+            Ok(())
+        },
+    ),
+    differs(&["write_bw_log"], "as write_lat_log", |job, v| {
+        job.logs.bw = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    differs(&["write_iops_log"], "as write_lat_log", |job, v| {
+        job.logs.iops = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    differs(&["write_hist_log"], "as write_lat_log", |job, v| {
+        job.logs.hist = Some(log_prefix(job, v));
+        Ok(())
+    }),
+    same(&["log_avg_msec"], |job, v| {
+        job.logs.avg_ms = v.number()?;
+        Ok(())
+    }),
+    differs(
+        &["bwavgtime"],
+        "of the log; what the figures of a bandwidth are made of, Fathom's interval says",
+        |job, v| {
+            job.logs.bw_avg_ms = Some(v.number()?);
+            Ok(())
+        },
+    ),
+    differs(&["iopsavgtime"], "as bwavgtime", |job, v| {
+        job.logs.iops_avg_ms = Some(v.number()?);
+        Ok(())
+    }),
+    same(&["log_max_value"], |job, v| {
+        job.logs.maxima = v.flag()?;
+        Ok(())
+    }),
+    same(&["log_unix_epoch"], |job, v| {
+        job.logs.unix_epoch = v.flag()?;
+        Ok(())
+    }),
+    same(&["log_alternate_epoch"], |job, v| {
+        job.logs.other_epoch = v.flag()?;
+        Ok(())
+    }),
+    same(&["log_alternate_epoch_clock_id"], |job, v| {
+        let clock = v.number()?;
+        job.logs.epoch_clock = clock;
+        let known = system_clock_ms(clock).map(|_| ());
+        known.ok_or_else(|| format!("there is no clock {clock} (clock_gettime(2))"))
+    }),
+    idle(
+        &["log_entries"],
+        "no effect: entries do not wait in memory",
+        |_, v| match v.number::<u64>()? {
+            1024..=1_048_576 => Ok(()),
+            other => Err(format!("{other} is not between 1024 and 1048576")),
+        },
+    ),
+    same(&["log_hist_msec"], |job, v| {
+        job.logs.hist_ms = v.number()?;
+        Ok(())
+    }),
+    same(&["log_hist_coarseness"], |job, v| {
+        job.logs.hist_coarseness = v.number()?;
+        match job.logs.hist_coarseness {
+            0..=6 => Ok(()),
+            other => Err(format!("{other} is more than 6")),
+        }
+    }),
+    same(&["log_prio"], |job, v| {
+        job.logs.prio = v.flag()?;
+        Ok(())
+    }),
+    same(&["log_offset"], |job, v| {
+        job.logs.offset = v.flag()?;
+        Ok(())
+    }),
+    same(&["per_job_logs"], |job, v| {
+        job.logs.per_job = v.flag()?;
+        Ok(())
+    }),
+    differs(
+        &["log_compression"],
+        "nothing waits in memory to be compressed: lines are written while the job runs",
+        |job, v| {
+            job.logs.compression = v.number()?;
+            Ok(())
+        },
+    ),
+    same(&["log_store_compressed"], |job, v| {
+        job.logs.store_compressed = v.flag()?;
+        Ok(())
+    }),
+    same(&["description"], |job, v| {
+        job.show.description = v.0.map(|text| text.trim().to_owned());
+        Ok(())
+    }),
+    // Every job file of fio-tests has one in [global], where fio ignores it too.
+    idle(
+        &["name"],
+        "no effect: a job keeps the name of its section",
+        |_, _| Ok(()),
+    ),
+    same(&["kb_base"], |_, v| match v.text()? {
+        // What it means is known before the first option is read (resolve).
+        "1000" | "1024" => Ok(()),
+        other => Err(format!("'{other}' is neither 1000 nor 1024")),
+    }),
+    idle(
+        &["unit_base"],
+        "no effect: bandwidths are shown in bytes",
+        |_, v| match v.text()? {
+            "0" | "1" | "8" => Ok(()),
+            other => Err(format!("'{other}' is not one of 0, 1, 8")),
+        },
+    ),
+];
+
+/// What log names begin with: the value, or the job's name.
+fn log_prefix(job: &NativeJob, v: OptionValue<'_>) -> String {
+    match v.0.map(str::trim) {
+        Some(prefix) if !prefix.is_empty() => prefix.to_owned(),
+        _ => job.name.clone(),
+    }
+}
