@@ -178,6 +178,20 @@ fn a_kernel_thread_that_submits_loses_no_block() {
     }
 }
 
+/// The thread shows late how far it has come: reads that were answered from the cache came
+/// back while their places in the queue were still taken, the next were lost, and the
+/// worker waited for them for ever.
+#[test]
+fn a_kernel_thread_that_takes_a_whole_queue_at_once_loses_no_read() {
+    let dir = folder();
+    std::fs::write(dir.path().join("f"), vec![7u8; 1 << 20]).unwrap();
+    let seen = run(
+        dir.path(),
+        "[r]\nioengine=io_uring\nsqthread_poll=1\niodepth=4\niodepth_batch_submit=4\nrw=randread\nbs=4k\nnorandommap\ninvalidate=0\nsize=1m\nio_size=1g\nnumber_ios=3000\nfilename=f\n",
+    );
+    assert_eq!(seen.read(0).total_ios, 3000);
+}
+
 #[test]
 fn blocks_of_several_sizes_cover_the_file_once() {
     for sizes in ["bsrange=4k-16k", "bssplit=4k/50:8k/30:32k/20"] {

@@ -2,7 +2,7 @@
 //! batch and waits for completions.
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
@@ -22,6 +22,11 @@ const NOT_LOCKED: &str = "buffers not registered with io_uring: the limit on loc
 const NOT_REGISTERED: &str = "buffers not registered with io_uring: the kernel refused them";
 /// include/uapi/linux/io_uring.h.
 const ENTER_GETEVENTS: u32 = 1;
+const ENTER_SQ_WAKEUP: u32 = 1 << 1;
+const ENTER_EXT_ARG: u32 = 1 << 3;
+const ENTER_REGISTERED_RING: u32 = 1 << 4;
+const REGISTER_RING_FDS: u32 = 20;
+const UNREGISTER_RING_FDS: u32 = 21;
 
 /// What the entries of a ring ask for.
 pub(in crate::native) trait RingCommands {
@@ -41,8 +46,105 @@ pub(in crate::native) struct FileCommands {
     rw_flags: i32,
 }
 
+/// The way into the kernel: the ring by its place among those that the thread has
+/// registered (since 5.18), which spares every call to look up and hold the descriptor.
+struct Door {
+    fd: RawFd,
+    registered: Option<u32>,
+}
+
+/// struct io_uring_rsrc_update.
+#[repr(C)]
+struct RingPlace {
+    offset: u32,
+    reserved: u32,
+    data: u64,
+}
+
+impl Door {
+    /// Must be called by the thread that enters.
+    fn of(fd: RawFd) -> Self {
+        let mut door = Self {
+            fd,
+            registered: None,
+        };
+        let mut place = RingPlace {
+            offset: u32::MAX,
+            reserved: 0,
+            data: fd as u64,
+        };
+        if door.register(REGISTER_RING_FDS, &mut place) {
+            door.registered = Some(place.offset);
+        }
+        door
+    }
+
+    fn register(&self, what: u32, place: &mut RingPlace) -> bool {
+        // SAFETY: the kernel reads and writes one structure at the pointer.
+        let done = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_register,
+                self.fd,
+                what,
+                std::ptr::from_mut(place),
+                1,
+            )
+        };
+        done == 1
+    }
+
+    /// io_uring_enter(2), with a limit on the wait where there is one.
+    #[inline]
+    fn enter(
+        &self,
+        submit: u32,
+        min: u32,
+        flags: u32,
+        limit: Option<&types::SubmitArgs<'_, '_>>,
+    ) -> io::Result<usize> {
+        let (fd, registered) = match self.registered {
+            Some(place) => (place as RawFd, ENTER_REGISTERED_RING),
+            None => (self.fd, 0),
+        };
+        let (extended, argument, bytes) = match limit {
+            Some(limit) => (ENTER_EXT_ARG, std::ptr::from_ref(limit), size_of_val(limit)),
+            None => (0, std::ptr::null(), 0),
+        };
+        // SAFETY: the limit lives through the call; every pushed entry's memory lives
+        // in `Buffers`, which stay for as long as an entry is under way.
+        let taken = unsafe {
+            libc::syscall(
+                libc::SYS_io_uring_enter,
+                fd,
+                submit,
+                min,
+                flags | registered | extended,
+                argument,
+                bytes,
+            )
+        };
+        usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // A registered ring outlives its descriptor.
+        if let Some(offset) = self.registered {
+            let mut place = RingPlace {
+                offset,
+                reserved: 0,
+                data: 0,
+            };
+            self.register(UNREGISTER_RING_FDS, &mut place);
+        }
+    }
+}
+
 /// An io_uring of one worker.
 pub(in crate::native) struct Uring<C: RingCommands = FileCommands> {
+    /// Closed before the ring.
+    door: Door,
     ring: IoUring<C::Request, C::Answer>,
     commands: C,
     /// Slots of I/Os that no entry can hold.
@@ -50,8 +152,8 @@ pub(in crate::native) struct Uring<C: RingCommands = FileCommands> {
     note: Option<&'static str>,
     /// Pushed and not handed over.
     pending: usize,
-    /// Completions wait for a call: with IOPOLL and DEFER_TASKRUN the kernel
-    /// looks for them only when it is entered.
+    /// With IOPOLL and DEFER_TASKRUN the kernel looks for completions only when it is
+    /// entered for them.
     must_enter: bool,
     sq_poll: bool,
     /// force_async, and how many I/Os until the next one of its.
@@ -101,6 +203,7 @@ impl<C: RingCommands> Uring<C> {
             Err(_) => (false, Some(NOT_REGISTERED)),
         };
         Ok(Self {
+            door: Door::of(ring.as_raw_fd()),
             ring,
             commands: commands(fixed_buffers),
             odd: Vec::with_capacity(queue.depth as usize),
@@ -153,9 +256,11 @@ impl<C: RingCommands> Uring<C> {
     fn look_for(&mut self, min: usize, wait: Option<Duration>) -> io::Result<()> {
         let until = wait.map(|limit| Instant::now() + limit);
         loop {
-            match self.ring.submit() {
-                Err(error) if !is_for_now(&error) => return Err(error),
-                _ => {}
+            if self.ring.submission().need_wakeup() {
+                match self.door.enter(0, 0, ENTER_SQ_WAKEUP, None) {
+                    Err(error) if !is_for_now(&error) => return Err(error),
+                    _ => {}
+                }
             }
             let late = || until.is_some_and(|until| Instant::now() >= until);
             if self.ring.completion().len() >= min || late() {
@@ -166,22 +271,15 @@ impl<C: RingCommands> Uring<C> {
         }
     }
 
+    #[inline]
     fn enter_once(&mut self, min: usize) -> io::Result<usize> {
         let flags = if min > 0 || self.must_enter {
             ENTER_GETEVENTS
         } else {
             0
         };
-        // SAFETY: no argument structure is passed; every pushed entry's memory
-        // lives in `Buffers`, which stay for as long as an entry is under way.
-        unsafe {
-            self.ring.submitter().enter::<libc::sigset_t>(
-                self.pending as u32,
-                min as u32,
-                flags,
-                None,
-            )
-        }
+        self.door
+            .enter(self.pending as u32, min as u32, flags, None)
     }
 
     fn enter_for(&mut self, min: usize, limit: Duration) -> io::Result<usize> {
@@ -193,7 +291,12 @@ impl<C: RingCommands> Uring<C> {
         }
         let timespec = types::Timespec::from(limit);
         let args = types::SubmitArgs::new().timespec(&timespec);
-        self.ring.submitter().submit_with_args(min, &args)
+        self.door.enter(
+            self.pending as u32,
+            min as u32,
+            ENTER_GETEVENTS,
+            Some(&args),
+        )
     }
 }
 
@@ -203,35 +306,42 @@ impl RingCommands for FileCommands {
 
     #[inline]
     fn request(&mut self, io: &Io, flags: squeue::Flags) -> Option<squeue::Entry> {
-        let file = types::Fixed(io.file);
-        let slot = io.slot as u16;
-        let entry = match (io.op, self.fixed_buffers) {
-            (Op::Read, true) => opcode::ReadFixed::new(file, io.data, io.len, slot)
-                .offset(io.offset)
-                .rw_flags(self.rw_flags)
-                .ioprio(io.priority)
-                .build(),
-            (Op::Read, false) => opcode::Read::new(file, io.data, io.len)
-                .offset(io.offset)
-                .rw_flags(self.rw_flags)
-                .ioprio(io.priority)
-                .build(),
-            (Op::Write, true) => opcode::WriteFixed::new(file, io.data, io.len, slot)
-                .offset(io.offset)
-                .rw_flags(self.rw_flags)
-                .ioprio(io.priority)
-                .build(),
-            (Op::Write, false) => opcode::Write::new(file, io.data, io.len)
-                .offset(io.offset)
-                .rw_flags(self.rw_flags)
-                .ioprio(io.priority)
-                .build(),
-            (Op::Fdatasync, _) => opcode::Fsync::new(file)
-                .flags(types::FsyncFlags::DATASYNC)
-                .build(),
-            (Op::Fsync | Op::Trim, _) => opcode::Fsync::new(file).build(),
+        let (read, write) = match self.fixed_buffers {
+            true => (opcode::ReadFixed::CODE, opcode::WriteFixed::CODE),
+            false => (opcode::Read::CODE, opcode::Write::CODE),
         };
-        Some(entry.flags(flags).user_data(u64::from(io.slot)))
+        let code = match io.op {
+            Op::Read => read,
+            Op::Write => write,
+            Op::Trim | Op::Fsync | Op::Fdatasync => {
+                let kind = match io.op {
+                    Op::Fdatasync => types::FsyncFlags::DATASYNC,
+                    _ => types::FsyncFlags::empty(),
+                };
+                let sync = opcode::Fsync::new(types::Fixed(io.file)).flags(kind);
+                let entry = sync.build().flags(flags);
+                return Some(entry.user_data(u64::from(io.slot)));
+            }
+        };
+        let flags = flags | squeue::Flags::FIXED_FILE;
+        let words = [
+            u64::from(code)
+                | u64::from(flags.bits()) << 8
+                | u64::from(io.priority) << 16
+                | u64::from(io.file) << 32,
+            io.offset,
+            io.data as u64,
+            u64::from(io.len) | u64::from(self.rw_flags as u32) << 32,
+            u64::from(io.slot),
+            // Place of the registered buffer; other requests have none.
+            u64::from(io.slot & 0xffff) * u64::from(self.fixed_buffers),
+            0,
+            0,
+        ];
+        // Made of whole words: the entries that the crate makes of bytes are read back
+        // in other pieces than they were written in, which costs more than all else here.
+        // SAFETY: an entry is struct io_uring_sqe, 64 bytes of numbers.
+        Some(unsafe { std::mem::transmute::<[u64; 8], squeue::Entry>(words) })
     }
 
     #[inline]
@@ -332,10 +442,14 @@ impl<C: RingCommands> Backend for Uring<C> {
         let Some(entry) = self.commands.request(&io, flags) else {
             return self.odd.push(io.slot);
         };
-        // SAFETY: the entry's memory is a slot that nobody touches until it is
-        // done; a full queue cannot be, it has an entry for each slot.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        debug_assert!(pushed.is_ok(), "the queue has an entry for every slot");
+        // SAFETY: the entry's memory is a slot that nobody touches until it is done.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            // The queue has an entry for every slot, but the kernel's thread shows how
+            // far it has come behind the completions of what it took at once (io_uring.c,
+            // io_submit_sqes): it is just about to.
+            debug_assert!(self.sq_poll, "the queue has an entry for every slot");
+            std::hint::spin_loop();
+        }
         self.pending += 1;
     }
 
@@ -366,7 +480,11 @@ impl<C: RingCommands> Backend for Uring<C> {
         }
         // The kernel counts what is already in the queue towards `min`.
         let ready = self.ring.completion().len();
-        if self.pending > 0 || ready < min || (self.must_enter && ready == 0 && !self.looked) {
+        // With COOP_TASKRUN, too, what another CPU has found to be over is posted when
+        // this one enters the kernel: whoever waits for a time and not for completions
+        // would find them then, and their latencies would end there.
+        let unseen = ready == 0 && !self.looked;
+        if self.pending > 0 || ready < min || unseen {
             self.enter(min, wait)?;
         }
         self.looked = false;
