@@ -108,13 +108,11 @@ impl IologFile {
 
 /// fio's names (io_ddir.h): those of the two syncs are other than ours.
 fn action(op: u8) -> &'static str {
-    let is = |other: Op| other.code() == op;
-    if is(Op::Fsync) {
-        "sync"
-    } else if is(Op::Fdatasync) {
-        "datasync"
-    } else {
-        Op::name_of(op)
+    match Op::of(op) {
+        Some(Op::Fsync) => "sync",
+        Some(Op::Fdatasync) => "datasync",
+        Some(other) => other.name(),
+        None => "none",
     }
 }
 

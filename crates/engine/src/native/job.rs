@@ -531,6 +531,14 @@ pub(super) struct Show {
     pub(super) description: Option<String>,
 }
 
+/// The latencies that somebody wants to know: others cost nothing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Measures {
+    pub(super) slat: bool,
+    pub(super) clat: bool,
+    pub(super) lat: bool,
+}
+
 /// `unified_rw_reporting`: whether the directions of a job are shown as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unified {
@@ -636,6 +644,15 @@ impl NativeJob {
 
     pub(super) fn writes(&self) -> bool {
         self.pattern.uses(DirIndex::Write)
+    }
+
+    /// Samples of a rated job have lat, histogram logs and rules for a steady state clat.
+    pub(super) fn measures(&self) -> Measures {
+        Measures {
+            slat: self.show.slat,
+            clat: self.show.clat || self.logs.hist.is_some() || self.steady.is_some(),
+            lat: self.show.lat || self.pace.is_rated(),
+        }
     }
 
     /// Whether its files change: it writes or trims, and not only for show.

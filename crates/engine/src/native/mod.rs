@@ -45,6 +45,7 @@ mod rng;
 mod run;
 mod sampler;
 mod scheduler;
+mod slot;
 mod source;
 mod stats;
 mod steady;

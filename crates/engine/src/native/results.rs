@@ -287,7 +287,7 @@ fn direction(
         .flatten();
     result.lag = latency(lag, first, show.lat_percentiles, true);
     priorities.retain(|_, reading| !reading.histogram.is_empty());
-    if priorities.len() > 1 {
+    if show.clat && priorities.len() > 1 {
         result.priorities = priorities
             .into_iter()
             .filter_map(|(value, reading)| {

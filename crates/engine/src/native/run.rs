@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use fathom_device::threads::NoThread;
 use fathom_model::{Event, Failure, FailureKind};
 
-use super::backend::Op;
 use super::clock::TickClock;
 use super::disks::Disks;
 use super::files::{self, FileLayout, FilePlan};
@@ -584,17 +583,17 @@ impl<'a> NativeRun<'a> {
                 continue;
             }
             for cell in &member.stats.slots {
-                let kind = cell.kind.load(Relaxed);
-                // A call that does not return has not been stamped: what stands
-                // there is of the I/O before.
-                let since = cell.issued.load(Relaxed).max(cell.created.load(Relaxed));
+                let Some(op) = cell.op() else { continue };
+                let under = cell.get();
+                // Of a call that does not return the first stands there, too.
+                let since = under.issued.max(under.intended);
                 let waited = self.clock.ns(now.saturating_sub(since));
-                if kind == 0 || Duration::from_nanos(waited) < age {
+                if Duration::from_nanos(waited) < age {
                     continue;
                 }
                 count += 1;
                 if oldest.as_ref().is_none_or(|(most, _)| waited > *most) {
-                    let file = cell.file.load(Relaxed) as usize;
+                    let file = under.file as usize;
                     let path = member
                         .plan
                         .as_ref()
@@ -603,9 +602,9 @@ impl<'a> NativeRun<'a> {
                     let text = format!(
                         "job {}: {} of {} bytes at offset {} of {} for {:.1} s",
                         member.job.name,
-                        Op::name_of(kind),
-                        cell.len.load(Relaxed),
-                        cell.offset.load(Relaxed),
+                        op.name(),
+                        under.len,
+                        under.offset,
                         path.map_or_else(String::new, |file| file.path.display().to_string()),
                         waited as f64 / 1e9,
                     );

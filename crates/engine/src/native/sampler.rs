@@ -102,9 +102,8 @@ impl Sampler {
             let Some(read) = Counted::of(&members, dir) else {
                 continue;
             };
-            let Counted { clat, lat, bytes } = read;
-            let delta = clat.since(&last.clat[dir as usize]);
-            let lat_delta = lat.map(|lat| {
+            let delta = read.clat.since(&last.clat[dir as usize]);
+            let lat_delta = read.lat.map(|lat| {
                 let delta = lat.since(&last.lat[dir as usize]);
                 last.lat[dir as usize] = lat;
                 delta
@@ -116,8 +115,11 @@ impl Sampler {
                 dir: dir.model(),
                 ios: delta.total(),
                 // What was measured may have been forgotten meanwhile.
-                bytes: bytes.checked_sub(last.bytes[dir as usize]).unwrap_or(bytes),
-                clat: Some(delta).filter(|delta| !delta.is_empty()),
+                bytes: read
+                    .bytes
+                    .checked_sub(last.bytes[dir as usize])
+                    .unwrap_or(read.bytes),
+                clat: Some(delta).filter(|delta| read.measured && !delta.is_empty()),
                 lat: lat_delta.filter(|delta| !delta.is_empty()),
             };
             // The rest after the last whole interval is no interval of its own.
@@ -126,8 +128,8 @@ impl Sampler {
                 self.intervals[place].iops[dir as usize].push(sample.ios as f64 / seconds);
                 self.intervals[place].bw[dir as usize].push(sample.bytes as f64 / seconds);
             }
-            last.clat[dir as usize] = clat;
-            last.bytes[dir as usize] = bytes;
+            last.clat[dir as usize] = read.clat;
+            last.bytes[dir as usize] = read.bytes;
             // Bytes of an I/O may be seen one reading later than the I/O.
             if !last.over || sample.ios > 0 || sample.bytes > 0 {
                 samples.push(sample);
@@ -144,15 +146,23 @@ struct Counted {
     /// Only of a rate lat says more: it counts from the intended start.
     lat: Option<Histogram>,
     bytes: u64,
+    /// Whether `clat` has latencies, and not I/Os alone.
+    measured: bool,
 }
 
 impl Counted {
     /// `None`: nobody in the unit has this direction.
     fn of(members: &[&Member], dir: DirIndex) -> Option<Self> {
         let mut all: Option<Self> = None;
-        let of_dir = members.iter();
-        for stats in of_dir.filter_map(|member| member.stats.dirs[dir as usize].as_ref()) {
-            let all = all.get_or_insert_default();
+        for member in members {
+            let Some(stats) = &member.stats.dirs[dir as usize] else {
+                continue;
+            };
+            let all = all.get_or_insert_with(|| Self {
+                measured: true,
+                ..Self::default()
+            });
+            all.measured &= member.job.measures().clat;
             all.bytes += stats.bytes.load(Relaxed);
             all.clat.merge(&stats.clat().histogram);
             if stats.lag.is_some() {

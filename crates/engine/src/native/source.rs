@@ -143,7 +143,7 @@ impl IoSource {
     }
 
     /// The next I/O in this direction.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self, dir: DirIndex) -> NextIo {
         if let Some(write) = self.rewrite.take() {
             if let Some(zones) = &mut self.zones {
@@ -339,7 +339,7 @@ impl FileState {
         self.pickers.iter_mut().for_each(Picker::renew);
     }
 
-    #[inline]
+    #[inline(always)]
     fn pick(&mut self, dir: DirIndex, pattern: &IoPattern, rng: &mut Rng) -> (u64, u32) {
         let sizes = pattern.sizes_of(dir, pattern.random);
         let (relative, len) = match &mut self.pickers[self.picker_of[dir as usize]] {
@@ -436,6 +436,9 @@ fn skipped(position: u64, skip: i64, len: u64) -> u64 {
 /// get_next_buflen); the smallest fits.
 #[inline]
 fn fitting(sizes: &Sizes, room: u64, rng: &mut Rng) -> u32 {
+    if let Sizes::Fixed(size) = sizes {
+        return u64::from(*size).min(room) as u32;
+    }
     // More than ever needed: a size of one percent is missed once in a million.
     for _ in 0..1400 {
         let size = size(sizes, rng);

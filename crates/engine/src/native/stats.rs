@@ -11,6 +11,7 @@ use fathom_model::Histogram;
 use fathom_model::histogram::{BUCKETS, bucket_of, middle_of};
 
 use super::job::NativeJob;
+use super::slot::SlotCell;
 
 /// Adds to a cell of which the caller is the only writer.
 #[inline]
@@ -50,6 +51,12 @@ impl Cells {
         if ns > self.max.load(Relaxed) {
             self.max.store(ns, Relaxed);
         }
+    }
+
+    /// Counts `n` I/Os that are not measured.
+    #[inline]
+    pub(super) fn count(&self, n: u64) {
+        bump(&self.counts[0], n);
     }
 
     fn reset(&self) {
@@ -201,22 +208,6 @@ pub(super) struct WorkerStats {
     pub(super) found_depth: AtomicU64,
     /// The I/Os under way, for whoever looks for stuck ones.
     pub(super) slots: Box<[SlotCell]>,
-}
-
-/// What is under way in one slot. One writer, as everywhere here.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(super) struct SlotCell {
-    /// 0: free; else 1 + the kind of I/O.
-    pub(super) kind: AtomicU8,
-    /// Place of the file.
-    pub(super) file: AtomicU64,
-    pub(super) offset: AtomicU64,
-    pub(super) len: AtomicU64,
-    /// Ticks at which it was made (under a rate: at which it should have begun).
-    pub(super) created: AtomicU64,
-    /// Ticks at which it was handed over.
-    pub(super) issued: AtomicU64,
 }
 
 impl WorkerStats {

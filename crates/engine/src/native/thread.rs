@@ -181,15 +181,7 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
     let start_delay = least + (most - least).mul_f64(Rng::new(mix(parts.seed, 5)).unit());
     let mut worker = match Worker::new(parts) {
         Ok(worker) => worker,
-        Err(error) => {
-            let huge = match job.memory.huge {
-                true => "; it takes huge pages, of which vm.nr_hugepages says how many there are",
-                false => "",
-            };
-            let depth = job.depth();
-            let message = format!("no memory for the buffers of {depth} I/Os: {error}{huge}");
-            return early(Failure::new(FailureKind::Other, message).about(job.name.clone()));
-        }
+        Err(error) => return early(no_memory(&job, &error)),
     };
     worker.verify_until(until);
     let ready = |note: Option<&str>| {
@@ -212,6 +204,16 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
         }
         Err(error) => early(backend_failure(&job, &error)),
     }
+}
+
+fn no_memory(job: &NativeJob, error: &io::Error) -> Failure {
+    let huge = match job.memory.huge {
+        true => "; it takes huge pages, of which vm.nr_hugepages says how many there are",
+        false => "",
+    };
+    let depth = job.depth();
+    let message = format!("no memory for the buffers of {depth} I/Os: {error}{huge}");
+    Failure::new(FailureKind::Other, message).about(job.name.clone())
 }
 
 /// A failure that names no file is about the job.

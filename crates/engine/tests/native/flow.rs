@@ -18,6 +18,31 @@ fn samples(seen: &Seen) -> Vec<&Sample> {
 }
 
 #[test]
+fn what_is_not_to_be_measured_is_counted_all_the_same() {
+    for (options, [slat, clat, lat]) in [
+        ("disable_slat=1", [false, true, true]),
+        ("disable_lat=1", [true, true, false]),
+        ("disable_clat=1", [true, false, true]),
+        ("gtod_reduce=1", [false; 3]),
+    ] {
+        let dir = folder();
+        let text = format!(
+            "[a]\nioengine=null\niodepth=4\nrw=randread\nsize=1m\nio_size=1g\nnumber_ios=1000\n{options}\n"
+        );
+        let seen = run(dir.path(), &text);
+        let read = seen.read(0);
+        assert_eq!(read.total_ios, 1000, "{options}");
+        let found = [&read.slat, &read.clat, &read.lat].map(Option::is_some);
+        assert_eq!(found, [slat, clat, lat], "{options}");
+        let of_read = samples(&seen).into_iter();
+        let measured = of_read.clone().any(|sample| sample.clat.is_some());
+        assert_eq!(measured, clat, "{options}");
+        let ios: u64 = of_read.map(|sample| sample.ios).sum();
+        assert_eq!(ios, 1000, "{options}");
+    }
+}
+
+#[test]
 fn samples_add_up_to_the_results() {
     let dir = folder();
     let seen = run(

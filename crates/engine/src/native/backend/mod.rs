@@ -43,12 +43,27 @@ impl Op {
         self as u8 + 1
     }
 
-    /// The name of the kind with this code.
-    pub(super) fn name_of(code: u8) -> &'static str {
-        ["none", "read", "write", "trim", "fsync", "fdatasync"]
-            .get(usize::from(code))
-            .copied()
-            .unwrap_or("none")
+    /// The kind with this code.
+    #[inline]
+    pub(super) fn of(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Read),
+            2 => Some(Self::Write),
+            3 => Some(Self::Trim),
+            4 => Some(Self::Fsync),
+            5 => Some(Self::Fdatasync),
+            _ => None,
+        }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+        }
     }
 }
 

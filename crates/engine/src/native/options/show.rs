@@ -12,7 +12,7 @@ pub(super) const SHOW: &[OptionRow] = &[
     }),
     differs(
         &["disable_lat"],
-        "measured all the same, not shown",
+        "with a rate measured all the same, for the samples",
         |job, v| {
             job.show.lat = !v.flag()?;
             Ok(())
@@ -20,20 +20,16 @@ pub(super) const SHOW: &[OptionRow] = &[
     ),
     differs(
         &["disable_clat"],
-        "measured all the same, not shown at the end",
+        "with write_hist_log or a steadystate measured all the same",
         |job, v| {
             job.show.clat = !v.flag()?;
             Ok(())
         },
     ),
-    differs(
-        &["disable_slat"],
-        "measured all the same, not shown",
-        |job, v| {
-            job.show.slat = !v.flag()?;
-            Ok(())
-        },
-    ),
+    same(&["disable_slat"], |job, v| {
+        job.show.slat = !v.flag()?;
+        Ok(())
+    }),
     differs(
         &["disable_bw_measurement", "disable_bw"],
         "no line for each I/O in the log; measured all the same",

@@ -57,7 +57,7 @@ impl Worker {
     }
 
     /// Frees the slot of an I/O that is over; what is to be counted of it.
-    #[inline]
+    #[inline(always)]
     fn complete<B: Backend>(
         &mut self,
         backend: &mut B,
@@ -65,25 +65,27 @@ impl Worker {
         now: u64,
     ) -> Option<(Alike, u64)> {
         let slot = completion.slot;
-        let under = self.in_flight[slot as usize];
+        let under = self.cell(slot).get();
         let left = i64::from(under.len - under.moved);
         if completion.result < left {
             self.complete_oddly(backend, completion, under);
             return None;
         }
-        match (under.op, &mut self.verify) {
-            (Op::Read, Some(_)) => self.check(slot, &under),
-            (Op::Write, Some(verify)) => verify.wrote(&under),
-            _ => {}
-        }
-        if let Some(ranges) = &mut self.ranges {
-            match under.op {
-                Op::Write => ranges.wrote(under.file, under.offset, under.len),
-                Op::Fsync | Op::Fdatasync => ranges.synced(under.file),
-                Op::Read | Op::Trim => {}
+        if !self.plain {
+            match (under.op, &mut self.verify) {
+                (Op::Read, Some(_)) => self.check(slot, &under),
+                (Op::Write, Some(verify)) => verify.wrote(&under),
+                _ => {}
+            }
+            if let Some(ranges) = &mut self.ranges {
+                match under.op {
+                    Op::Write => ranges.wrote(under.file, under.offset, under.len),
+                    Op::Fsync | Op::Fdatasync => ranges.synced(under.file),
+                    Op::Read | Op::Trim => {}
+                }
             }
         }
-        self.release(slot);
+        self.release(slot, &under);
         if !self.measuring {
             return None;
         }
@@ -92,7 +94,7 @@ impl Worker {
             self.stats.sync.add(ns, 1);
             return None;
         };
-        if let Some(search) = &mut self.search {
+        if let (false, Some(search)) = (self.plain, &mut self.search) {
             let step = search.completed(now.saturating_sub(under.drawn), now);
             if step == SearchStep::Missed {
                 self.max_latency = [search.target(); 3];
@@ -104,7 +106,7 @@ impl Worker {
         if now.saturating_sub(under.drawn) > self.max_latency[dir as usize] {
             self.end_late(dir, &under, now);
         }
-        if self.ring.is_some() {
+        if !self.plain && self.ring.is_some() {
             self.log(dir, &under, now);
         }
         let alike = Alike {
@@ -127,7 +129,7 @@ impl Worker {
             .map(|ticks| fathom_model::units::latency(self.clock.ns(ticks) as f64));
         let message = format!(
             "{} of {} bytes at offset {} took {took}: more than {most}, the most it may",
-            Op::name_of(under.op.code()),
+            under.op.name(),
             under.len,
             under.offset
         );
@@ -143,12 +145,18 @@ impl Worker {
     #[inline]
     fn count(&self, alike: &Alike, count: u64, bytes: u64, now: u64) {
         if let Some(stats) = &self.stats.dirs[alike.dir as usize] {
-            let clat = self.clock.ns(now.saturating_sub(alike.issued));
-            let lat = self.clock.ns(now.saturating_sub(alike.intended));
-            stats.clat[usize::from(alike.class)].add(clat, count);
-            stats.lat.add(lat, count);
-            if let Some(cells) = stats.lat_of.get(usize::from(alike.class)) {
-                cells.add(lat, count);
+            let cells = &stats.clat[usize::from(alike.class)];
+            if self.measures.clat {
+                cells.add(self.clock.ns(now.saturating_sub(alike.issued)), count);
+            } else {
+                cells.count(count);
+            }
+            if self.measures.lat {
+                let lat = self.clock.ns(now.saturating_sub(alike.intended));
+                stats.lat.add(lat, count);
+                if let Some(cells) = stats.lat_of.get(usize::from(alike.class)) {
+                    cells.add(lat, count);
+                }
             }
             if let Some(lag) = &stats.lag {
                 let ns = self.clock.ns(alike.drawn.saturating_sub(alike.intended));
@@ -176,13 +184,15 @@ impl Worker {
         ring.put(&entry, || self.stop.load(Relaxed));
     }
 
-    #[inline]
-    fn release(&mut self, slot: u32) {
-        self.leave_zone(slot);
-        if let Some(thinking) = &mut self.thinking {
-            thinking.completed(self.in_flight[slot as usize].op);
+    #[inline(always)]
+    fn release(&mut self, slot: u32, under: &InFlight) {
+        if !self.plain {
+            self.leave_zone(under);
+            if let Some(thinking) = &mut self.thinking {
+                thinking.completed(under.op);
+            }
         }
-        self.stats.slots[slot as usize].kind.store(0, Relaxed);
+        self.cell(slot).clear();
         self.free.push(slot);
     }
 
@@ -202,11 +212,11 @@ impl Worker {
                 bump(&stats.short, 1);
             }
             let (issued, moved) = (under.issued, under.moved + completion.result as u32);
-            self.in_flight[slot as usize].moved = moved;
-            self.push(backend, slot);
+            self.cell(slot).moved(moved);
+            self.push(backend, slot, &InFlight { moved, ..under });
             // The clock of this I/O has been running since it was first issued.
             self.batch.pop();
-            self.in_flight[slot as usize].issued = issued;
+            self.cell(slot).issue(issued);
             return;
         }
         // Nothing came: for a read the file ends here, for a write nothing was taken.
@@ -221,7 +231,7 @@ impl Worker {
         if self.job.files.fill && matches!(errno, libc::ENOSPC | libc::EDQUOT) {
             // That is what the job is for (backend.c, break_on_this_error).
             (self.draining, self.end) = (true, 0);
-            self.release(slot);
+            self.release(slot, &under);
             return;
         }
         let dir = data_direction(under.op);
@@ -230,7 +240,7 @@ impl Worker {
             let failure = self.io_failure(errno, &under, completion.result == 0);
             self.give_up(failure);
         }
-        self.release(slot);
+        self.release(slot, &under);
     }
 
     /// Counts an error; whether it ends the job, as the first of those that do.
@@ -270,7 +280,7 @@ impl Worker {
             libc::EPERM | libc::EACCES => FailureKind::Permission,
             _ => FailureKind::Io,
         };
-        let what = Op::name_of(under.op.code());
+        let what = under.op.name();
         let why = if at_end && under.op == Op::Read {
             "the file ends there".to_owned()
         } else {

@@ -1,14 +1,16 @@
 //! From the source to the backend: which I/Os begin now.
 
+use std::ops::ControlFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::Worker;
 use super::read_back::Verifier;
 use super::zoned::ZonePlace;
-use super::{InFlight, Worker};
 use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
 use crate::native::iolog_file::IssuedIo;
 use crate::native::job::{DirIndex, IoEngine};
 use crate::native::replay::{ReplayNext, ReplaySource};
+use crate::native::slot::{InFlight, SlotCell};
 use crate::native::source::NextIo;
 
 /// What came of the next entry of a log.
@@ -38,14 +40,14 @@ impl Worker {
             self.end_quiesce(now);
         }
         while self.batch.len() < self.most && !self.free.is_empty() {
-            if self.is_deep_enough(self.depth - self.free.len()) {
-                return None;
-            }
-            if let Some((op, file)) = self.sync_due.take() {
-                self.push_sync(backend, op, file, now);
-                continue;
-            }
-            if self.ranges.is_some() {
+            if !self.plain {
+                if self.is_deep_enough(self.depth - self.free.len()) {
+                    return None;
+                }
+                if let Some((op, file)) = self.sync_due.take() {
+                    self.push_sync(backend, op, file, now);
+                    continue;
+                }
                 self.sync_range(backend);
             }
             if self.is_through() {
@@ -65,35 +67,49 @@ impl Worker {
                     return None;
                 }
             }
-            if self.verify.is_some() && (self.begin_backlog(now) || self.pretend()) {
-                return None;
+            if self.plain {
+                let dir = self.source.direction();
+                self.push_next(backend, dir, now, now);
+                continue;
             }
-            if let Some(thinking) = &mut self.thinking
-                && thinking.is_due(now)
-            {
-                return self.think(now);
-            }
-            if self.replay.is_some() && self.held.is_none() {
-                match self.replayed(now) {
-                    Replayed::Taken => continue,
-                    Replayed::Held => {}
-                    Replayed::Later(due) => return due,
-                }
-            }
-            let (dir, intended) = match self.due_direction(now) {
-                Ok(found) => found,
-                Err(due) => return Some(due),
-            };
-            if let Some(flow) = &mut self.flow
-                && let Err(wait) = flow.begin(self.job.pace.flow_sleep)
-            {
-                return Some(now.saturating_add(self.ticks(wait)));
-            }
-            if !self.push_next(backend, dir, intended, now) {
-                return self.look_again(now);
+            if let ControlFlow::Break(due) = self.push_guided(backend, now) {
+                return due;
             }
         }
         None
+    }
+
+    /// Draws the next I/O where others than its pattern have a say; ends with when to
+    /// look again.
+    fn push_guided<B: Backend>(&mut self, backend: &mut B, now: u64) -> ControlFlow<Option<u64>> {
+        if self.verify.is_some() && (self.begin_backlog(now) || self.pretend()) {
+            return ControlFlow::Break(None);
+        }
+        if let Some(thinking) = &mut self.thinking
+            && thinking.is_due(now)
+        {
+            return ControlFlow::Break(self.think(now));
+        }
+        if self.replay.is_some() && self.held.is_none() {
+            match self.replayed(now) {
+                Replayed::Taken => return ControlFlow::Continue(()),
+                Replayed::Held => {}
+                Replayed::Later(due) => return ControlFlow::Break(due),
+            }
+        }
+        let (dir, intended) = match self.due_direction(now) {
+            Ok(found) => found,
+            Err(due) => return ControlFlow::Break(Some(due)),
+        };
+        if let Some(flow) = &mut self.flow
+            && let Err(wait) = flow.begin(self.job.pace.flow_sleep)
+        {
+            return ControlFlow::Break(Some(now.saturating_add(self.ticks(wait))));
+        }
+        if !self.push_next(backend, dir, intended, now) {
+            return ControlFlow::Break(self.look_again(now));
+        }
+        ControlFlow::Continue(())
     }
 
     /// Takes the next entry of the log that is replayed.
@@ -124,18 +140,13 @@ impl Worker {
     }
 
     /// Whether all that was asked for has been handed over.
+    #[inline]
     pub(super) fn is_through(&self) -> bool {
         if self.replay.as_ref().is_some_and(ReplaySource::is_over) {
             return true;
         }
-        let by_bytes = !self.job.times.time_based && self.replay.is_none();
-        let bytes_done = by_bytes && self.issued_bytes + self.slack >= self.plan.total_bytes;
-        let ios_done = self
-            .job
-            .extent
-            .number_ios
-            .is_some_and(|n| self.issued_ios >= n.saturating_mul(self.job.pattern.touches()));
-        self.measuring && (bytes_done || ios_done)
+        let done = self.issued_bytes >= self.most_bytes || self.issued_ios >= self.most_ios;
+        self.measuring && done
     }
 
     /// The queue is empty: reads back what the pass wrote, ends the job or
@@ -223,7 +234,7 @@ impl Worker {
     }
 
     /// Hands the next I/O to the backend, unless it has to wait for another.
-    #[inline]
+    #[inline(always)]
     pub(super) fn push_next<B: Backend>(
         &mut self,
         backend: &mut B,
@@ -231,32 +242,14 @@ impl Worker {
         intended: u64,
         now: u64,
     ) -> bool {
-        let mut next = match self.held.take() {
-            Some(held) => held,
-            None if !self.go_in_order(dir) => return false,
-            None => self.source.next(dir),
-        };
-        let zone = match self.place(&mut next) {
-            ZonePlace::Here(zone) => zone,
-            ZonePlace::Nowhere => return false,
-            ZonePlace::NotYet => {
-                self.held = Some(next);
-                if let Some(flow) = &mut self.flow {
-                    flow.put_off();
-                }
-                return false;
+        let (next, zone) = if self.plain {
+            (self.source.next(dir), None)
+        } else {
+            match self.placed(dir) {
+                Some(placed) => placed,
+                None => return false,
             }
         };
-        // What a zone holds is in order already.
-        let ordered = self.zoned.is_some();
-        if self.job.queue.no_overlap && !ordered && self.is_under_way(&next) {
-            self.held = Some(next);
-            return false;
-        }
-        if self.verify.as_ref().is_some_and(|v| v.ends_before(&next)) {
-            self.draining = true;
-            return false;
-        }
         let Some(slot) = self.free.pop() else {
             return false;
         };
@@ -281,7 +274,7 @@ impl Worker {
             self.count_write(next.file);
         }
         self.count_issued(next.len);
-        self.in_flight[slot as usize] = InFlight {
+        let under = InFlight {
             op,
             file: next.file,
             offset: next.offset,
@@ -294,7 +287,7 @@ impl Worker {
             drawn: now,
             issued: now,
         };
-        self.push(backend, slot);
+        self.begin(backend, slot, &under);
         true
     }
 
@@ -309,17 +302,48 @@ impl Worker {
         self.pass_left = if left <= self.slack { 0 } else { left };
     }
 
+    /// The next I/O and the zone that it holds, unless it has to wait for another or
+    /// none comes any more.
+    fn placed(&mut self, dir: DirIndex) -> Option<(NextIo, Option<u32>)> {
+        let mut next = match self.held.take() {
+            Some(held) => held,
+            None if !self.go_in_order(dir) => return None,
+            None => self.source.next(dir),
+        };
+        let zone = match self.place(&mut next) {
+            ZonePlace::Here(zone) => zone,
+            ZonePlace::Nowhere => return None,
+            ZonePlace::NotYet => {
+                self.held = Some(next);
+                if let Some(flow) = &mut self.flow {
+                    flow.put_off();
+                }
+                return None;
+            }
+        };
+        // What a zone holds is in order already.
+        let ordered = self.zoned.is_some();
+        if self.job.queue.no_overlap && !ordered && self.is_under_way(&next) {
+            self.held = Some(next);
+            return None;
+        }
+        if self.verify.as_ref().is_some_and(|v| v.ends_before(&next)) {
+            self.draining = true;
+            return None;
+        }
+        Some((next, zone))
+    }
+
     /// Whether an I/O is under way in the range of this one.
     fn is_under_way(&self, next: &NextIo) -> bool {
         let end = next.offset + u64::from(next.len);
-        let meets = |under: &InFlight| {
+        let meets = |cell: &SlotCell| {
+            let under = cell.get();
             let under_end = under.offset + u64::from(under.len);
             under.file == next.file && next.offset < under_end && under.offset < end
         };
-        let slots = self.stats.slots.iter().zip(&self.in_flight);
-        slots
-            .filter(|(cell, _)| cell.kind.load(Relaxed) != 0)
-            .any(|(_, under)| meets(under))
+        let slots = self.stats.slots.iter();
+        slots.filter(|cell| cell.op().is_some()).any(meets)
     }
 
     /// After every so many writes a sync of their file is due.
@@ -343,7 +367,7 @@ impl Worker {
 
     pub(super) fn push_sync<B: Backend>(&mut self, backend: &mut B, op: Op, file: u32, now: u64) {
         let Some(slot) = self.free.pop() else { return };
-        self.in_flight[slot as usize] = InFlight {
+        let under = InFlight {
             op,
             file,
             intended: now,
@@ -351,14 +375,19 @@ impl Worker {
             issued: now,
             ..InFlight::NOTHING
         };
-        self.push(backend, slot);
+        self.begin(backend, slot, &under);
+    }
+
+    /// An I/O takes its slot and goes to the backend.
+    #[inline(always)]
+    pub(super) fn begin<B: Backend>(&mut self, backend: &mut B, slot: u32, under: &InFlight) {
+        self.cell(slot).set(under);
+        self.push(backend, slot, under);
     }
 
     /// Gives a slot's I/O, or what is left of it, to the backend.
-    #[inline]
-    pub(super) fn push<B: Backend>(&mut self, backend: &mut B, slot: u32) {
-        let under = self.in_flight[slot as usize];
-        self.publish(slot, &under);
+    #[inline(always)]
+    pub(super) fn push<B: Backend>(&mut self, backend: &mut B, slot: u32, under: &InFlight) {
         if let (Some(ring), 0) = (&self.iolog, under.moved) {
             let issued = IssuedIo {
                 at_ns: self.clock.ns(under.drawn.saturating_sub(self.started)),
@@ -389,7 +418,7 @@ impl Worker {
         };
         if inline {
             // As fio: called here and now, behind what was pushed before.
-            self.in_flight[slot as usize].issued = self.clock.now();
+            self.cell(slot).issue(self.clock.now());
             let result = match backend.submit(false) {
                 Ok(()) => match under.zone {
                     Some(zone) if under.op == Op::Trim => self.reset_zone(under.file, zone, io.len),
@@ -402,16 +431,5 @@ impl Worker {
             backend.push(io);
             self.batch.push(slot);
         }
-    }
-
-    /// Lets the watchdog see the I/O.
-    #[inline]
-    fn publish(&self, slot: u32, under: &InFlight) {
-        let cell = &self.stats.slots[slot as usize];
-        cell.kind.store(under.op.code(), Relaxed);
-        cell.file.store(u64::from(under.file), Relaxed);
-        cell.offset.store(under.offset, Relaxed);
-        cell.len.store(u64::from(under.len), Relaxed);
-        cell.created.store(under.intended, Relaxed);
     }
 }

@@ -27,12 +27,13 @@ use crate::native::clock::TickClock;
 use crate::native::data::Filler;
 use crate::native::files::MemberFiles;
 use crate::native::iolog_file::IssuedIo;
-use crate::native::job::{DirIndex, IoEngine, NativeJob};
+use crate::native::job::{DirIndex, IoEngine, Measures, NativeJob};
 use crate::native::pace::Pacer;
 use crate::native::prio::PriorityDraw;
 use crate::native::replay::ReplaySource;
 use crate::native::ring::{Logged, Ring};
 use crate::native::rng::{Rng, mix};
+use crate::native::slot::{InFlight, SlotCell};
 use crate::native::source::{IoSource, NextIo};
 use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
 pub(super) use flow::{FlowGroup, FlowShare};
@@ -47,44 +48,6 @@ const NAP: Duration = Duration::from_millis(20);
 /// Below this a wait is spun: a sleeping thread wakes up some 60 µs late
 /// (the kernel's default timer slack is 50 µs, kernel/sched/core.c).
 const SPIN: Duration = Duration::from_micros(120);
-
-/// What is known of the I/O in a slot besides [`super::stats::SlotCell`].
-#[derive(Debug, Clone, Copy)]
-struct InFlight {
-    op: Op,
-    file: u32,
-    offset: u64,
-    /// Bytes of the whole I/O, and of them those already moved.
-    len: u32,
-    moved: u32,
-    class: u8,
-    /// The zone that it holds.
-    zone: Option<u32>,
-    /// With verify: which write of its pass it is or reads back.
-    number: u32,
-    /// When it should have begun, in ticks; without a rate as `drawn`.
-    intended: u64,
-    /// When the worker took it up.
-    drawn: u64,
-    /// When it was handed over.
-    issued: u64,
-}
-
-impl InFlight {
-    const NOTHING: Self = Self {
-        op: Op::Read,
-        file: 0,
-        offset: 0,
-        len: 0,
-        moved: 0,
-        class: 0,
-        zone: None,
-        number: 0,
-        intended: 0,
-        drawn: 0,
-        issued: 0,
-    };
-}
 
 /// Everything a worker needs; made before the start.
 pub(super) struct Worker {
@@ -103,11 +66,17 @@ pub(super) struct Worker {
     rng: Rng,
     /// Slots without an I/O.
     free: Vec<u32>,
-    in_flight: Vec<InFlight>,
     /// Slots pushed since the last submission.
     batch: Vec<u32>,
     done: Vec<CompletedIo>,
     depth: usize,
+    /// Nothing but its pattern says which I/O comes next, and nobody but its figures
+    /// wants to know what is over.
+    plain: bool,
+    measures: Measures,
+    /// Bytes and I/Os that end it.
+    most_bytes: u64,
+    most_ios: u64,
     /// Most I/Os of a batch.
     most: usize,
     /// Reads the clock when a batch is handed over: preparing it took time.
@@ -193,21 +162,14 @@ impl Worker {
         } = parts;
         let depth = job.depth() as usize;
         let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize, &job.memory)?;
-        let bytes = plan.files.iter().map(|file| file.len).sum();
-        let block = job.pattern.sizes[DirIndex::Write as usize].min();
-        let mut filler = Filler::new(&job.content, mix(seed, 1));
-        filler = filler.with_duplicates(bytes, block, data_seeds);
-        for slot in 0..depth as u32 {
-            let len = buffers.slot_bytes();
-            filler.first(buffers.slot_mut(slot, len));
-        }
-        Ok(Self {
+        let filler = filler(&job, &plan, (seed, data_seeds), &mut buffers);
+        let (most_bytes, most_ios) = ends(&job, &plan);
+        let mut worker = Self {
             verify: Verifier::new(&job, &plan)?,
             source: IoSource::new(&job, &plan, mix(seed, 2)),
             pacer: Pacer::new(&job.pace, &job.pattern.paced_sizes(), &clock, mix(seed, 3)),
             rng: Rng::new(mix(seed, 4)),
             free: (0..depth as u32).rev().collect(),
-            in_flight: vec![InFlight::NOTHING; depth],
             batch: Vec::with_capacity(depth),
             done: Vec::with_capacity(depth),
             stamps: depth > 1 || (job.writes() && filler.works_per_write()),
@@ -237,6 +199,10 @@ impl Worker {
             began: 0,
             started: 0,
             most: most(&job, depth),
+            most_bytes,
+            most_ios,
+            plain: false,
+            measures: job.measures(),
             depth,
             job,
             plan,
@@ -247,7 +213,26 @@ impl Worker {
             buffers,
             filler,
             classes,
-        })
+        };
+        worker.plain = worker.is_plain();
+        Ok(worker)
+    }
+
+    fn is_plain(&self) -> bool {
+        let files = &self.job.files;
+        self.verify.is_none()
+            && self.replay.is_none()
+            && self.zoned.is_none()
+            && self.ranges.is_none()
+            && self.thinking.is_none()
+            && self.search.is_none()
+            && self.flow.is_none()
+            && self.pacer.is_none()
+            && self.ring.is_none()
+            && self.iolog.is_none()
+            && !self.job.queue.no_overlap
+            && files.fsync_every == 0
+            && files.fdatasync_every == 0
     }
 
     /// Whether it gave up with I/Os that outlive its backend. libaio and posixaio wait
@@ -255,6 +240,12 @@ impl Worker {
     /// when they return, and mmap's data is copied by the worker itself.
     fn leaves_ios_behind(&self) -> bool {
         self.free.len() < self.depth && self.job.engine.is_ring()
+    }
+
+    /// Where the I/O of a slot is noted.
+    #[inline]
+    fn cell(&self, slot: u32) -> &SlotCell {
+        &self.stats.slots[slot as usize]
     }
 
     pub(super) fn buffers(&self) -> &Buffers {
@@ -480,20 +471,18 @@ impl Worker {
         // I/Os taken up at the same time count in one step.
         let mut alike: Option<(DirIndex, u64, u64)> = None;
         for &slot in &self.batch {
-            let under = &mut self.in_flight[slot as usize];
-            under.issued = issued;
-            self.stats.slots[slot as usize]
-                .issued
-                .store(issued, Relaxed);
-            let Some(dir) = data_direction(under.op) else {
+            let cell = self.cell(slot);
+            cell.issue(issued);
+            let Some(dir) = cell.op().and_then(data_direction) else {
                 continue;
             };
+            let taken_up = cell.drawn();
             match &mut alike {
-                Some((same, drawn, count)) if (*same, *drawn) == (dir, under.drawn) => {
+                Some((same, drawn, count)) if (*same, *drawn) == (dir, taken_up) => {
                     *count += 1;
                 }
                 other => {
-                    let before = other.replace((dir, under.drawn, 1));
+                    let before = other.replace((dir, taken_up, 1));
                     self.count_slat(before, issued);
                 }
             }
@@ -506,7 +495,8 @@ impl Worker {
     /// Counts so many I/Os of a direction that were taken up at one time.
     #[inline]
     fn count_slat(&self, alike: Option<(DirIndex, u64, u64)>, issued: u64) {
-        if let (true, Some((dir, drawn, count))) = (self.measuring, alike)
+        let counts = self.measuring && self.measures.slat;
+        if let (true, Some((dir, drawn, count))) = (counts, alike)
             && let Some(stats) = &self.stats.dirs[dir as usize]
         {
             let slat = self.clock.ns(issued.saturating_sub(drawn));
@@ -537,6 +527,37 @@ impl Worker {
 /// idles meanwhile. More in one call saves no time that could be measured
 /// (docs/decisions/0005-parts-of-a-queue.md).
 const PART: usize = 8;
+
+/// What writes are made of; the buffers begin with it.
+fn filler(
+    job: &NativeJob,
+    plan: &MemberFiles,
+    (seed, of_duplicates): (u64, Vec<u64>),
+    buffers: &mut Buffers,
+) -> Filler {
+    let bytes = plan.files.iter().map(|file| file.len).sum();
+    let block = job.pattern.sizes[DirIndex::Write as usize].min();
+    let mut filler = Filler::new(&job.content, mix(seed, 1));
+    filler = filler.with_duplicates(bytes, block, of_duplicates);
+    for slot in 0..job.depth() {
+        let len = buffers.slot_bytes();
+        filler.first(buffers.slot_mut(slot, len));
+    }
+    filler
+}
+
+/// Bytes and I/Os that end a job.
+fn ends(job: &NativeJob, plan: &MemberFiles) -> (u64, u64) {
+    let bytes = match job.times.time_based || plan.replay.is_some() {
+        true => u64::MAX,
+        false => plan.total_bytes.saturating_sub(job.pattern.slack()),
+    };
+    let ios = match job.extent.number_ios {
+        Some(ios) => ios.saturating_mul(job.pattern.touches()),
+        None => u64::MAX,
+    };
+    (bytes, ios)
+}
 
 /// max_latency in ticks.
 fn latency_limits(job: &NativeJob, clock: &TickClock) -> [u64; 3] {

@@ -254,7 +254,7 @@ impl Worker {
             if let (true, Some(verify)) = (self.measuring, &mut self.verify) {
                 verify.bytes += u64::from(written.len);
             }
-            self.in_flight[slot as usize] = InFlight {
+            let under = InFlight {
                 op: Op::Read,
                 file: written.file,
                 offset: written.offset,
@@ -268,7 +268,7 @@ impl Worker {
                 issued: now,
                 ..InFlight::NOTHING
             };
-            self.push(backend, slot);
+            self.begin(backend, slot, &under);
         }
         if self.free.len() == self.depth {
             self.end_read_back(now);

@@ -110,9 +110,7 @@ impl Worker {
         let burn = &self.job.burn;
         let pause = match self.job.engine {
             // What it takes is known afterwards only; its depth is 1.
-            IoEngine::Cpuio if burn.sorts => {
-                burn.pause(now.saturating_sub(self.in_flight[0].drawn))
-            }
+            IoEngine::Cpuio if burn.sorts => burn.pause(now.saturating_sub(self.cell(0).drawn())),
             _ => self.ticks(pace.think),
         };
         if pace.forgets_think

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fathom_model::{Failure, FailureKind};
 
-use super::Worker;
+use super::{InFlight, Worker};
 use crate::native::files::MemberFiles;
 use crate::native::job::{DirIndex, NativeJob};
 use crate::native::source::NextIo;
@@ -287,8 +287,7 @@ impl Worker {
 
     /// An I/O that held a zone is over.
     #[inline]
-    pub(super) fn leave_zone(&self, slot: u32) {
-        let under = &self.in_flight[slot as usize];
+    pub(super) fn leave_zone(&self, under: &InFlight) {
         let (Some(zoned), Some(zone)) = (&self.zoned, under.zone) else {
             return;
         };
