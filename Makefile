@@ -134,8 +134,8 @@ bench: ## Fathom's own cost, side by side with plain fio; writes bench/results.m
 	$(CARGO) bench --locked -p fathom-cli --bench cost --target $(musl_target)
 
 .PHONY: bench-engine
-bench-engine: ## the native engine beside fio, some 15 minutes; as root; writes bench/engine.md and .json
-	@tools/setup.sh build quick static
+bench-engine: ## the native engine beside fio and its t/io_uring, some 13 minutes; as root; writes bench/engine.md and .json
+	@tools/setup.sh build quick static ring
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench engine --target $(musl_target)
 

@@ -159,14 +159,11 @@ fn in_turns(lab: &Lab, under: &[String], target: &Path, job: &str, options: &str
             if contender == Contender::Native && target.starts_with("/dev") {
                 command.args(["--destroy", &format!("{}={BYTES}", target.display())]);
             }
-            let (text, _) = lab.core.run(&started_by(under, &command));
+            let (text, _) = lab.one.run(&started_by(under, &command));
             let report = crate::cells::report(&text);
             let figures = &report["jobs"][0][rw.trim_start_matches("rand")];
             iops.push(figures["iops"].as_f64().unwrap());
-            // fio's name of it, and Fathom's.
-            let mean = figures["lat_ns"]["mean"].as_f64();
-            let mean = mean.or(figures["lat"]["mean_ns"].as_f64());
-            latency.push(mean.unwrap() / 1e6);
+            latency.push(crate::cells::mean_latency_ns(figures).unwrap() / 1e6);
         }
     }
     found.map(|(mut iops, mut latency)| Found {

@@ -1,4 +1,4 @@
-//! One cell: a target, an I/O engine, a depth; all contenders in turns.
+//! One cell: a target and how it is read; all contenders in turns.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,42 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::Lab;
-use crate::contenders::Contender;
+use crate::contenders::{self, Contender};
 use crate::core::Used;
 use crate::places::{Place, Ready};
 use crate::timing::median;
+
+/// How a target is read.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Setting {
+    pub engine: &'static str,
+    pub depth: u32,
+    pub jobs: u32,
+    pub cpus: usize,
+    pub direct: bool,
+    /// Another option of the job.
+    pub more: &'static str,
+}
+
+impl Setting {
+    fn new(place: Place, engine: &'static str, depth: u32) -> Self {
+        Self {
+            engine,
+            depth,
+            jobs: 1,
+            cpus: 1,
+            direct: place.direct(),
+            more: "",
+        }
+    }
+}
 
 /// What was measured in a cell.
 #[derive(Debug, Serialize)]
 pub struct Cell {
     pub place: &'static str,
-    pub engine: &'static str,
-    pub depth: u32,
+    #[serde(flatten)]
+    pub setting: Setting,
     pub figures: Vec<Figures>,
 }
 
@@ -29,8 +54,8 @@ pub struct Figures {
     /// Of each round, in their order.
     pub iops_of_rounds: Vec<f64>,
     /// I/Os under way on average, by Little's law: IOPS × mean latency. The median of
-    /// the rounds.
-    pub achieved_depth: f64,
+    /// the rounds; of who measures no latencies it is not known.
+    pub achieved_depth: Option<f64>,
     /// CPU time per I/O over all rounds together, in ns, without what the same
     /// contender takes for a job of one I/O.
     pub user_ns: f64,
@@ -42,12 +67,49 @@ struct Run {
     ios: f64,
     iops: f64,
     /// IOPS × mean latency.
-    achieved_depth: f64,
+    achieved_depth: Option<f64>,
     used: Used,
 }
 
+/// What a job of one I/O takes.
+pub struct Start {
+    native: Used,
+    fio: Used,
+}
+
+impl Start {
+    /// The mean of many: a start is so short that the kernel's ticks see little of each.
+    pub fn measure(lab: &Lab) -> Self {
+        let nothing = Ready::nothing();
+        let rounds = if lab.size.rounds > 1 { 25 } else { 1 };
+        let mut all = [Used::default(); 2];
+        for _ in 0..rounds {
+            for (contender, sum) in [Contender::Native, Contender::Fio]
+                .into_iter()
+                .zip(&mut all)
+            {
+                let setting = Setting::new(Place::Null, "null", 1);
+                let job = job(lab, &nothing, contender, &setting, "number_ios=1");
+                let used = run(lab, contender, &setting, &job).used;
+                sum.user_s += used.user_s / f64::from(rounds);
+                sum.system_s += used.system_s / f64::from(rounds);
+            }
+        }
+        let [native, fio] = all;
+        Self { native, fio }
+    }
+
+    fn of(&self, contender: Contender) -> Used {
+        match contender {
+            Contender::Ring => Used::default(),
+            native if native.is_native() => self.native,
+            _ => self.fio,
+        }
+    }
+}
+
 /// All cells of a target whose names hold the wanted words.
-pub fn of_place(lab: &Lab, ready: &Ready, start: &[Used], wanted: &[String]) -> Vec<Cell> {
+pub fn of_place(lab: &Lab, ready: &Ready, start: &Start, wanted: &[String]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for &engine in ready.place.engines() {
         // Plain calls know no queue.
@@ -59,55 +121,101 @@ pub fn of_place(lab: &Lab, ready: &Ready, start: &[Used], wanted: &[String]) -> 
         for &depth in depths {
             let words = [ready.place.name(), engine, &depth.to_string()].map(str::to_owned);
             if wanted.iter().all(|word| words.contains(word)) {
-                cells.push(measure(lab, ready, start, engine, depth));
+                let setting = Setting::new(ready.place, engine, depth);
+                cells.push(measure(lab, ready, start, setting, lab.size.contenders));
             }
         }
     }
     cells
 }
 
-/// What each contender uses for a job of one I/O, the mean of many: a start is so
-/// short that the kernel's ticks see little of each.
-pub fn cost_of_start(lab: &Lab) -> Vec<Used> {
-    let nothing = Ready::nothing();
-    let rounds = if lab.size.rounds > 1 { 25 } else { 1 };
-    let mut all = vec![Used::default(); lab.size.contenders.len()];
-    for _ in 0..rounds {
-        for (&contender, sum) in lab.size.contenders.iter().zip(&mut all) {
-            let job = job(lab, &nothing, contender, "null", 1, "number_ios=1");
-            let used = run(lab, contender, &job).used;
-            sum.user_s += used.user_s / f64::from(rounds);
-            sum.system_s += used.system_s / f64::from(rounds);
-        }
+/// One job on one CPU and two on two; `None` where there is no second one, or the disk
+/// would be what is measured.
+pub fn pair(lab: &Lab, ready: &Ready, start: &Start) -> Option<[Cell; 2]> {
+    let wanted = match lab.size.rounds {
+        1 => ready.place == Place::Cached,
+        _ => ready.place != Place::Disk,
+    };
+    if !wanted || lab.two.is_none() {
+        return None;
     }
-    all
+    let engine = *ready.place.engines().last()?;
+    Some([1, 2].map(|jobs| {
+        let setting = Setting {
+            jobs,
+            cpus: jobs as usize,
+            ..Setting::new(ready.place, engine, 32)
+        };
+        measure(lab, ready, start, setting, contenders::PAIRS)
+    }))
 }
 
-fn measure(lab: &Lab, ready: &Ready, start: &[Used], engine: &'static str, depth: u32) -> Cell {
-    let contenders = lab.size.contenders;
-    let jobs: Vec<PathBuf> = contenders
+/// Ways of calling the kernel that not every job has: a thread of the kernel's that
+/// takes from the queue, with a CPU for it, and reads that are not to wait.
+pub fn rings(lab: &Lab, ready: &Ready, start: &Start) -> Vec<Cell> {
+    let polled = |more| (2, more);
+    let settings = match (ready.place, &lab.two) {
+        (Place::Zram | Place::Cached, Some(_)) => vec![polled(""), polled("sqthread_poll=1")],
+        _ => Vec::new(),
+    };
+    let nowait = (ready.place == Place::Cached).then_some((1, "nowait=1"));
+    let all = settings.into_iter().chain(nowait).map(|(cpus, more)| {
+        let setting = Setting {
+            cpus,
+            more,
+            ..Setting::new(ready.place, "io_uring", 32)
+        };
+        measure(lab, ready, start, setting, contenders::RINGS)
+    });
+    all.collect()
+}
+
+/// I/Os that are measured and such that are not, where nothing else takes time.
+pub fn latencies(lab: &Lab, start: &Start) -> Vec<Cell> {
+    let of_depth = |&depth: &u32| {
+        let setting = Setting::new(Place::Null, "null", depth);
+        let nothing = Ready::nothing();
+        measure(lab, &nothing, start, setting, contenders::LATENCIES)
+    };
+    lab.size.depths.iter().map(of_depth).collect()
+}
+
+fn measure(
+    lab: &Lab,
+    ready: &Ready,
+    start: &Start,
+    setting: Setting,
+    contenders: &[Contender],
+) -> Cell {
+    let end = format!("time_based\nruntime={}", lab.size.runtime);
+    let mut all: Vec<(Contender, PathBuf, Vec<Run>)> = contenders
         .iter()
+        .filter(|contender| contender.takes_part(lab, &setting))
         .map(|&contender| {
-            let end = format!("time_based\nruntime={}", lab.size.runtime);
-            job(lab, ready, contender, engine, depth, &end)
+            (
+                contender,
+                job(lab, ready, contender, &setting, &end),
+                Vec::new(),
+            )
         })
         .collect();
-    let mut runs: Vec<Vec<Run>> = contenders.iter().map(|_| Vec::new()).collect();
-    for _ in 0..lab.rounds(ready.place, engine, depth) {
-        for ((&contender, job), runs) in contenders.iter().zip(&jobs).zip(&mut runs) {
-            runs.push(run(lab, contender, job));
+    for _ in 0..lab.rounds(ready.place, &setting) {
+        for (contender, job, runs) in &mut all {
+            runs.push(match (&*contender, &lab.ring, &ready.path) {
+                (Contender::Ring, Some(program), Some(target)) => {
+                    run_ring(lab, program, target, &setting)
+                }
+                _ => run(lab, *contender, &setting, job),
+            });
         }
     }
-    let figures = contenders
+    let figures = all
         .iter()
-        .zip(start)
-        .zip(&runs)
-        .map(|((&contender, start), runs)| figures(contender, *start, runs))
+        .map(|(contender, _, runs)| figures(*contender, start.of(*contender), runs))
         .collect();
     let cell = Cell {
         place: ready.place.name(),
-        engine,
-        depth,
+        setting,
         figures,
     };
     println!("{}", crate::table::row(&cell));
@@ -120,50 +228,47 @@ fn figures(contender: Contender, start: Used, runs: &[Run]) -> Figures {
         let all: f64 = runs.iter().map(|run| part(&run.used)).sum();
         (all - part(&start) * runs.len() as f64) / ios * 1e9
     };
+    let depths: Option<Vec<f64>> = runs.iter().map(|run| run.achieved_depth).collect();
     let iops_of_rounds: Vec<f64> = runs.iter().map(|run| run.iops).collect();
     Figures {
         contender,
         iops: median(&mut iops_of_rounds.clone()),
         iops_of_rounds,
-        achieved_depth: median(
-            &mut runs
-                .iter()
-                .map(|run| run.achieved_depth)
-                .collect::<Vec<_>>(),
-        ),
+        achieved_depth: depths.map(|mut depths| median(&mut depths)),
         user_ns: per_io(|used| used.user_s),
         system_ns: per_io(|used| used.system_s),
     }
 }
 
 /// A job file of random reads of 4 KiB.
-fn job(
-    lab: &Lab,
-    ready: &Ready,
-    contender: Contender,
-    engine: &str,
-    depth: u32,
-    end: &str,
-) -> PathBuf {
+fn job(lab: &Lab, ready: &Ready, contender: Contender, setting: &Setting, end: &str) -> PathBuf {
+    let Setting {
+        engine,
+        depth,
+        jobs,
+        direct,
+        more,
+        ..
+    } = setting;
     let mut text = format!(
-        "[reads]\nrw=randread\nbs=4k\nioengine={engine}\niodepth={depth}\nsize={}\n{end}\n{}",
+        "[reads]\nrw=randread\nbs=4k\nioengine={engine}\niodepth={depth}\nnumjobs={jobs}\ngroup_reporting\nsize={}\n{end}\n{}\n{more}\n",
         ready.bytes,
-        contender.options(engine, depth)
+        contender.options(engine, *depth)
     );
     if let Some(path) = &ready.path {
         // The cache is as the benchmark left it, for everyone.
         text += &format!("filename={}\ninvalidate=0\n", path.display());
     }
     if ready.place != Place::Null {
-        text += &format!("direct={}\n", u8::from(ready.place.direct()));
+        text += &format!("direct={}\n", u8::from(*direct));
     }
     let path = lab.dir.path().join(format!("{contender:?}.fio"));
     fs::write(&path, text).unwrap();
     path
 }
 
-fn run(lab: &Lab, contender: Contender, job: &Path) -> Run {
-    let (text, used) = lab.core.run(&contender.command(lab, job));
+fn run(lab: &Lab, contender: Contender, setting: &Setting, job: &Path) -> Run {
+    let (text, used) = lab.cores(setting).run(&contender.command(lab, job));
     let report = report(&text);
     let read = &report["jobs"][0]["read"];
     let number = |name: &str| read[name].as_f64().unwrap();
@@ -171,17 +276,43 @@ fn run(lab: &Lab, contender: Contender, job: &Path) -> Run {
     Run {
         ios: number("total_ios"),
         iops: number("iops"),
-        achieved_depth: number("iops") * mean_latency_ns(read) / 1e9,
+        achieved_depth: mean_latency_ns(read).map(|mean| number("iops") * mean / 1e9),
         used,
     }
 }
 
-/// From the submission on; fio tuned measures completions only.
-fn mean_latency_ns(read: &serde_json::Value) -> f64 {
-    let mean = |name: &str| read[name]["mean"].as_f64().filter(|&mean| mean > 0.0);
-    mean("lat_ns")
-        .or_else(|| mean("clat_ns"))
-        .unwrap_or(f64::NAN)
+/// t/io_uring tells its IOPS at the end of each second but the last, and no more.
+fn run_ring(lab: &Lab, program: &Path, target: &Path, setting: &Setting) -> Run {
+    const SECONDS: u32 = 2;
+    let command = Contender::ring(program, target, setting, SECONDS);
+    let (text, used) = lab.cores(setting).run(&command);
+    let iops = told_iops(&text).unwrap_or_else(|| panic!("t/io_uring: {text}"));
+    Run {
+        ios: iops * f64::from(SECONDS),
+        iops,
+        achieved_depth: None,
+        used,
+    }
+}
+
+/// From `IOPS=415.23K, BW=1622MiB/s, …` or `IOPS=1.17M, …`.
+fn told_iops(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("IOPS="))?;
+    let told = line.split(',').next()?;
+    let number = told.trim_end_matches(['K', 'M']);
+    let unit = match &told[number.len()..] {
+        "K" => 1e3,
+        "M" => 1e6,
+        _ => 1.0,
+    };
+    Some(number.parse::<f64>().ok()? * unit)
+}
+
+/// From the submission on, by fio's name of it or Fathom's; who has no latencies shows 0.
+pub fn mean_latency_ns(read: &serde_json::Value) -> Option<f64> {
+    let mean = read["lat_ns"]["mean"].as_f64();
+    let mean = mean.or(read["lat"]["mean_ns"].as_f64());
+    mean.filter(|&mean| mean > 0.0)
 }
 
 /// The document that a contender has printed.

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde::Serialize;
 
 use crate::Lab;
+use crate::cells::Setting;
 
 /// An engine and how its job is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -13,16 +14,37 @@ use crate::Lab;
 pub enum Contender {
     Native,
     NativeBatched,
+    /// The first without latencies: what `gtod_reduce` leaves out.
+    NativeBare,
     Fio,
     FioTuned,
+    FioBare,
+    /// fio's t/io_uring, which is no engine: the least that a loop over io_uring can be.
+    Ring,
 }
 
 /// In the order of their turns and of the table's columns.
-pub const ALL: [Contender; 4] = [
+pub const ALL: &[Contender] = &[
     Contender::Native,
     Contender::NativeBatched,
     Contender::Fio,
     Contender::FioTuned,
+    Contender::Ring,
+];
+/// Who is measured with one job and with two.
+pub const PAIRS: &[Contender] = &[
+    Contender::NativeBatched,
+    Contender::FioTuned,
+    Contender::Ring,
+];
+/// Who is measured with ways of calling the kernel that are not for everybody.
+pub const RINGS: &[Contender] = &[Contender::NativeBatched, Contender::FioTuned];
+/// Who is measured with latencies and without.
+pub const LATENCIES: &[Contender] = &[
+    Contender::Native,
+    Contender::NativeBare,
+    Contender::Fio,
+    Contender::FioBare,
 ];
 
 impl Contender {
@@ -30,21 +52,31 @@ impl Contender {
         match self {
             Self::Native => "native",
             Self::NativeBatched => "native, batched",
+            Self::NativeBare => "native, gtod_reduce",
             Self::Fio => "fio",
             Self::FioTuned => "fio, tuned",
+            Self::FioBare => "fio, gtod_reduce",
+            Self::Ring => "t/io_uring",
         }
     }
 
-    fn is_native(self) -> bool {
-        matches!(self, Self::Native | Self::NativeBatched)
+    pub fn is_native(self) -> bool {
+        matches!(self, Self::Native | Self::NativeBatched | Self::NativeBare)
+    }
+
+    /// Whether it can do what is asked here.
+    pub fn takes_part(self, lab: &Lab, setting: &Setting) -> bool {
+        self != Self::Ring || (lab.ring.is_some() && setting.engine == "io_uring")
     }
 
     /// What a job gets that spends as little CPU as fio can: the same options for
     /// both engines, as far as the I/O engine and the depth have a use for them.
     pub fn options(self, engine: &str, depth: u32) -> String {
         let mut text = String::new();
-        if matches!(self, Self::Native | Self::Fio) {
-            return text;
+        match self {
+            Self::Native | Self::Fio | Self::Ring => return text,
+            Self::NativeBare | Self::FioBare => return "gtod_reduce=1\n".to_owned(),
+            Self::NativeBatched | Self::FioTuned => {}
         }
         text += "norandommap\n";
         if depth >= 16 {
@@ -69,6 +101,25 @@ impl Contender {
             command.arg("--output-format=json");
         }
         command.arg(job);
+        command
+    }
+
+    /// t/io_uring as fio tuned does it, on a target; it takes whole seconds.
+    pub fn ring(program: &Path, target: &Path, setting: &Setting, seconds: u32) -> Command {
+        let mut command = Command::new(program);
+        let batch = if setting.depth >= 16 { 16 } else { 1 };
+        for (option, value) in [
+            ("-d", setting.depth),
+            ("-s", batch),
+            ("-c", batch),
+            ("-p", 0),
+            ("-n", setting.jobs),
+            ("-O", setting.direct.into()),
+            ("-r", seconds),
+        ] {
+            command.arg(format!("{option}{value}"));
+        }
+        command.arg(target);
         command
     }
 }

@@ -1,14 +1,15 @@
-//! One core for everything that is measured, and what was used of it.
+//! The cores that everything measured is held to, and what was used of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The machine's last CPU, and the cpuset that holds commands to it. A plain
+/// The machine's last CPUs, and the cpuset that holds commands to them. A plain
 /// affinity would not do: io_uring's kernel workers take the affinity of the
 /// cpuset, not of the thread that they work for (io_uring/io-wq.c, io_wq_create).
-pub struct Core {
-    cpu: usize,
+pub struct Cores {
+    /// As cpusets and taskset have them.
+    cpus: String,
     cpuset: Option<PathBuf>,
 }
 
@@ -19,22 +20,24 @@ pub struct Used {
     pub system_s: f64,
 }
 
-impl Core {
-    pub fn last() -> Self {
-        let cpu = std::thread::available_parallelism().map_or(1, usize::from) - 1;
-        let cpuset = make_cpuset(cpu);
+impl Cores {
+    /// So many; `None` where the machine has fewer.
+    pub fn last(count: usize) -> Option<Self> {
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let cpus = format!("{}-{}", all.checked_sub(count)?, all - 1);
+        let cpuset = make_cpuset(&cpus);
         if cpuset.is_none() {
-            println!("no cpuset can be made here: io_uring's kernel workers may leave the core");
+            println!("no cpuset can be made here: io_uring's kernel workers may leave CPU {cpus}");
         }
-        Self { cpu, cpuset }
+        Some(Self { cpus, cpuset })
     }
 
-    /// Whether kernel workers stay on the core, too.
+    /// Whether kernel workers stay there, too.
     pub fn is_tight(&self) -> bool {
         self.cpuset.is_some()
     }
 
-    /// Runs a command that must succeed on the core; what it printed, what it used.
+    /// Runs a command that must succeed there; what it printed, what it used.
     pub fn run(&self, command: &Command) -> (String, Used) {
         let mut held = match &self.cpuset {
             Some(dir) => {
@@ -45,7 +48,7 @@ impl Core {
             }
             None => {
                 let mut taskset = Command::new("taskset");
-                taskset.args(["-c", &self.cpu.to_string()]);
+                taskset.args(["-c", &self.cpus]);
                 taskset
             }
         };
@@ -63,7 +66,7 @@ impl Core {
     }
 }
 
-impl Drop for Core {
+impl Drop for Cores {
     fn drop(&mut self) {
         if let Some(dir) = &self.cpuset {
             let _ = fs::remove_dir(dir);
@@ -71,8 +74,8 @@ impl Drop for Core {
     }
 }
 
-/// A cpuset of one CPU, in whichever hierarchy the machine has.
-fn make_cpuset(cpu: usize) -> Option<PathBuf> {
+/// A cpuset, in whichever hierarchy the machine has.
+fn make_cpuset(cpus: &str) -> Option<PathBuf> {
     let old = Path::new("/sys/fs/cgroup/cpuset");
     let root = if old.is_dir() {
         old
@@ -81,10 +84,10 @@ fn make_cpuset(cpu: usize) -> Option<PathBuf> {
         fs::write(root.join("cgroup.subtree_control"), "+cpuset").ok()?;
         root
     };
-    let dir = root.join(format!("fathom-bench-{}", std::process::id()));
+    let dir = root.join(format!("fathom-bench-{}-{cpus}", std::process::id()));
     fs::create_dir(&dir).ok()?;
     let set = |file: &str, value: &str| fs::write(dir.join(file), value);
-    let made = set("cpuset.cpus", &cpu.to_string()).and_then(|()| set("cpuset.mems", "0"));
+    let made = set("cpuset.cpus", cpus).and_then(|()| set("cpuset.mems", "0"));
     if made.is_err() {
         let _ = fs::remove_dir(&dir);
         return None;

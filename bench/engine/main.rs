@@ -27,8 +27,12 @@ struct Lab {
     fathom: PathBuf,
     /// Folder for everything that is written.
     dir: tempfile::TempDir,
-    /// The core that everything measured runs on.
-    core: core::Core,
+    /// The core that everything measured runs on, and the two of who needs two; none
+    /// where the machine has but one.
+    one: core::Cores,
+    two: Option<core::Cores>,
+    /// fio's t/io_uring.
+    ring: Option<PathBuf>,
     size: Size,
 }
 
@@ -46,11 +50,11 @@ struct Size {
 
 /// The real thing.
 const FULL: Size = Size {
-    rounds: 5,
+    rounds: 3,
     runtime: "1s",
     bytes: 512 << 20,
-    depths: &[1, 32, 128],
-    contenders: &contenders::ALL,
+    depths: &[1, 32],
+    contenders: contenders::ALL,
 };
 
 const TRIAL: Size = Size {
@@ -67,14 +71,40 @@ const TRIAL: Size = Size {
 impl Lab {
     /// The cell that the targets are about gets more turns: a kernel that splits
     /// user from system time by a tick of 4 ms sees 250 of them a second, of which
-    /// a twentieth is the user's.
-    fn rounds(&self, place: places::Place, engine: &str, depth: u32) -> usize {
-        if (place, engine, depth) == (places::Place::Zram, "io_uring", 32) {
-            self.size.rounds * 4
-        } else {
-            self.size.rounds
+    /// a twentieth is the user's. So do those whose difference is looked at.
+    fn rounds(&self, place: places::Place, setting: &cells::Setting) -> usize {
+        let of_targets = (place, setting.engine) == (places::Place::Zram, "io_uring")
+            && (setting.depth, setting.cpus) == (32, 1);
+        match (self.size.rounds, place) {
+            (1, _) => 1,
+            (rounds, _) if of_targets => rounds * 6,
+            (rounds, places::Place::Null) => rounds * 2,
+            (rounds, _) => rounds,
         }
     }
+
+    fn cores(&self, setting: &cells::Setting) -> &core::Cores {
+        match (&self.two, setting.cpus) {
+            (Some(two), 2) => two,
+            _ => &self.one,
+        }
+    }
+}
+
+/// Where t/io_uring is: in full it is built, else taken where it has been.
+fn ring(full: bool) -> Option<PathBuf> {
+    let tool = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/t-io_uring.sh");
+    let mut command = std::process::Command::new(tool);
+    if !full {
+        command.arg("--if-built");
+    }
+    let output = command.output().unwrap();
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        println!("t/io_uring left out: {}", said.trim_end());
+        return None;
+    }
+    Some(String::from_utf8(output.stdout).unwrap().trim_end().into())
 }
 
 fn main() {
@@ -89,7 +119,9 @@ fn main() {
             .map_or_else(|| env!("CARGO_BIN_EXE_fathom").into(), PathBuf::from),
         // Below target/, which lies on a disk where /tmp may be memory.
         dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
-        core: core::Core::last(),
+        one: core::Cores::last(1).unwrap(),
+        two: core::Cores::last(2),
+        ring: ring(full),
         size: if full { FULL } else { TRIAL },
     };
     let mut conditions = table::Conditions::now(&lab);
@@ -105,14 +137,28 @@ fn main() {
         true => agreement::measure(&lab),
         false => Vec::new(),
     };
-    let cost = cells::cost_of_start(&lab);
+    let cost = cells::Start::measure(&lab);
     let mut cells = Vec::new();
+    let mut pairs = Vec::new();
+    let mut rings = Vec::new();
     for place in places::ALL {
         match places::prepare(&lab, place) {
-            Ok(ready) => cells.extend(cells::of_place(&lab, &ready, &cost, &wanted)),
+            Ok(ready) => {
+                cells.extend(cells::of_place(&lab, &ready, &cost, &wanted));
+                if alone("pairs") {
+                    pairs.extend(cells::pair(&lab, &ready, &cost));
+                }
+                if alone("rings") {
+                    rings.extend(cells::rings(&lab, &ready, &cost));
+                }
+            }
             Err(reason) => println!("{} left out: {reason}", place.name()),
         }
     }
+    let latencies = match alone("latencies") {
+        true => cells::latencies(&lab, &cost),
+        false => Vec::new(),
+    };
     conditions.others = others.cores();
     let results = table::Results {
         machine: machine::Machine::here(&lab.fathom),
@@ -120,6 +166,9 @@ fn main() {
         start,
         agreements,
         cells,
+        pairs,
+        rings,
+        latencies,
     };
     println!("\n{}", table::markdown(&results));
     if full && wanted.is_empty() {

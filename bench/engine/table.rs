@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::Lab;
 use crate::agreement::Agreement;
 use crate::cells::{Cell, Figures};
-use crate::contenders::{ALL, Contender};
+use crate::contenders::Contender;
 use crate::machine::Machine;
 use crate::start::Start;
 
 /// Name and version of `bench/engine.json`.
-const SCHEMA: &str = "fathom.bench.engine/1";
+const SCHEMA: &str = "fathom.bench.engine/2";
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
@@ -25,6 +25,10 @@ pub struct Results {
     pub start: Option<Vec<Start>>,
     pub agreements: Vec<Agreement>,
     pub cells: Vec<Cell>,
+    /// One job on one CPU and two on two.
+    pub pairs: Vec<[Cell; 2]>,
+    pub rings: Vec<Cell>,
+    pub latencies: Vec<Cell>,
 }
 
 /// How it was measured.
@@ -49,7 +53,7 @@ impl Conditions {
             rounds: lab.size.rounds,
             runtime: lab.size.runtime,
             bytes: lab.size.bytes,
-            cpuset: lab.core.is_tight(),
+            cpuset: lab.one.is_tight(),
             load: load.and_then(Result::ok).unwrap_or(f64::NAN),
             others: 0.0,
         }
@@ -58,67 +62,95 @@ impl Conditions {
 
 /// What is to be reached.
 struct Target {
-    what: &'static str,
+    what: String,
     limit: String,
     value: Option<f64>,
     unit: &'static str,
     met: bool,
 }
 
+fn figures_of(cell: &Cell, who: Contender) -> Option<&Figures> {
+    cell.figures.iter().find(|figures| figures.contender == who)
+}
+
 impl Results {
     fn figures(&self, place: &str, engine: &str, who: Contender) -> Option<&Figures> {
-        let of_cell =
-            |cell: &&Cell| cell.place == place && cell.engine == engine && cell.depth == 32;
-        let cell = self.cells.iter().find(of_cell)?;
-        cell.figures.iter().find(|figures| figures.contender == who)
+        let of_cell = |cell: &&Cell| {
+            let how = &cell.setting;
+            cell.place == place && how.engine == engine && how.depth == 32
+        };
+        figures_of(self.cells.iter().find(of_cell)?, who)
     }
 
     fn targets(&self) -> Vec<Target> {
         let zram = |who| self.figures("zram", "io_uring", who);
+        let user = |who| zram(who).map(|figures| figures.user_ns);
         let iops = |who| zram(who).map(|figures| figures.iops);
         let batched = iops(Contender::NativeBatched);
         let over = |other: Contender| Some(batched? / iops(other)?);
-        let user = zram(Contender::NativeBatched).map(|figures| figures.user_ns);
         let nothing = self.figures("nothing", "null", Contender::NativeBatched);
+        let nothing = nothing.map(|figures| figures.iops / 1e6);
+        let depth = zram(Contender::Native).and_then(|figures| figures.achieved_depth);
         let first = self.start.as_ref().and_then(|start| start.first());
-        vec![
+        let first = first.map(|start| start.first_io_ms);
+        let mut targets = vec![
             at_most(
                 "user CPU per I/O, io_uring in batches on zram, QD 32",
-                user,
-                60.0,
+                user(Contender::NativeBatched),
+                30.0,
                 "ns",
             ),
-            at_least(
-                "its IOPS over fio's by default",
-                over(Contender::Fio),
-                1.5,
-                "×",
-            ),
-            at_least(
-                "its IOPS over fio's tuned",
-                over(Contender::FioTuned),
-                1.0,
-                "×",
-            ),
-            at_least(
-                "null engine, QD 32",
-                nothing.map(|f| f.iops / 1e6),
-                20.0,
-                "M IOPS",
-            ),
             at_most(
-                "start to first I/O",
-                first.map(|s| s.first_io_ms),
-                10.0,
-                "ms",
+                "the same without batches",
+                user(Contender::Native),
+                90.0,
+                "ns",
             ),
-        ]
+            at_least("its depth", depth, 31.0, "I/Os"),
+            at_least("IOPS in batches over fio's", over(Contender::Fio), 1.5, "×"),
+            at_least("over fio's tuned", over(Contender::FioTuned), 1.0, "×"),
+            at_least("null engine, QD 32", nothing, 20.0, "M IOPS"),
+        ];
+        targets.extend(self.latencies.iter().map(cost_of_latencies));
+        targets.extend(self.pairs.iter().filter_map(as_well_as_others));
+        targets.push(at_most("start to first I/O", first, 10.0, "ms"));
+        targets
     }
 }
 
-fn at_most(what: &'static str, value: Option<f64>, limit: f64, unit: &'static str) -> Target {
+/// What the histograms add to the CPU time of an I/O that takes none.
+fn cost_of_latencies(cell: &Cell) -> Target {
+    let user = |who| figures_of(cell, who).map(|figures| figures.user_ns);
+    let with = user(Contender::Native).zip(user(Contender::NativeBare));
+    let what = format!("latency histograms, null engine, QD {}", cell.setting.depth);
+    at_most(&what, with.map(|(with, without)| with - without), 2.0, "ns")
+}
+
+/// How many times the IOPS of one job on one CPU two on two have.
+fn factor(pair: &[Cell; 2], who: Contender) -> Option<f64> {
+    let [one, two] = pair;
+    Some(figures_of(two, who)?.iops / figures_of(one, who)?.iops)
+}
+
+/// Two jobs on two CPUs gain as much as the others' do; what differs by less than this
+/// differs from run to run.
+fn as_well_as_others(pair: &[Cell; 2]) -> Option<Target> {
+    const AS_WELL: f64 = 0.95;
+    let others = [Contender::FioTuned, Contender::Ring];
+    let best = others.iter().filter_map(|&who| factor(pair, who));
+    let best = best.reduce(f64::max)?;
+    let what = format!(
+        "two jobs on two CPUs, {}: as fio tuned and t/io_uring, {best:.2} ×, within 5 %",
+        pair[0].place
+    );
+    let own = factor(pair, Contender::NativeBatched);
+    let limit = (best * AS_WELL * 100.0).round() / 100.0;
+    Some(at_least(&what, own, limit, "×"))
+}
+
+fn at_most(what: &str, value: Option<f64>, limit: f64, unit: &'static str) -> Target {
     Target {
-        what,
+        what: what.to_owned(),
         limit: format!("≤ {limit} {unit}"),
         value,
         unit,
@@ -126,9 +158,9 @@ fn at_most(what: &'static str, value: Option<f64>, limit: f64, unit: &'static st
     }
 }
 
-fn at_least(what: &'static str, value: Option<f64>, limit: f64, unit: &'static str) -> Target {
+fn at_least(what: &str, value: Option<f64>, limit: f64, unit: &'static str) -> Target {
     Target {
-        what,
+        what: what.to_owned(),
         limit: format!("≥ {limit} {unit}"),
         value,
         unit,
@@ -136,20 +168,53 @@ fn at_least(what: &'static str, value: Option<f64>, limit: f64, unit: &'static s
     }
 }
 
-/// A cell as a row of the table.
+/// A cell as a row of its table.
 pub fn row(cell: &Cell) -> String {
-    let mut text = format!("| {} | {} | {} |", cell.place, cell.engine, cell.depth);
+    let how = &cell.setting;
+    let jobs = match (how.jobs, how.cpus) {
+        (1, 1) => String::new(),
+        (1, cpus) => format!("{cpus} CPUs"),
+        (jobs, cpus) => format!("{jobs} jobs, {cpus} CPUs"),
+    };
+    let more = match (jobs.as_str(), how.more) {
+        ("", more) => more.to_owned(),
+        (_, "") => jobs,
+        (_, more) => format!("{jobs}, {more}"),
+    };
+    let mut text = format!(
+        "| {} | {} | {} | {more} |",
+        cell.place, how.engine, how.depth
+    );
     for figures in &cell.figures {
         let _ = write!(
             text,
-            " {:.0} k, {:.0} + {:.0}, {:.2} |",
+            " {:.0} k, {:.0} + {:.0}, {} |",
             figures.iops / 1e3,
             figures.user_ns,
             figures.system_ns,
-            figures.achieved_depth
+            figures
+                .achieved_depth
+                .map_or_else(|| "–".to_owned(), |depth| format!("{depth:.2}"))
         );
     }
     text
+}
+
+/// Cells below each other, under the names of who took part in any.
+fn table<'a>(text: &mut String, cells: impl Iterator<Item = &'a Cell> + Clone) {
+    let widest = cells.clone().max_by_key(|cell| cell.figures.len());
+    let Some(widest) = widest else { return };
+    *text += "| target | engine | QD | |";
+    for figures in &widest.figures {
+        let _ = write!(text, " {} |", figures.contender.name());
+    }
+    *text += "\n|---|---|---:|---|";
+    *text += &"---:|".repeat(widest.figures.len());
+    *text += "\n";
+    for cell in cells {
+        let missing = widest.figures.len() - cell.figures.len();
+        let _ = writeln!(text, "{}{}", row(cell), " – |".repeat(missing));
+    }
 }
 
 /// What was to be reached; a short trial is not judged.
@@ -193,19 +258,19 @@ pub fn markdown(results: &Results) -> String {
         },
     );
     text += &judged(results);
-    text += "\nIOPS, ns of CPU per I/O (user + system), and the depth that was kept (IOPS × mean latency; NaN where latencies are not measured):\n\n| target | engine | QD |";
-    let shown = results.cells.first().map_or(&[][..], |cell| &cell.figures);
-    let columns = ALL
-        .iter()
-        .filter(|who| shown.iter().any(|f| f.contender == **who));
-    for who in columns.clone() {
-        let _ = write!(text, " {} |", who.name());
+    text += "\nIOPS, ns of CPU per I/O (user + system), and the depth that was achieved (IOPS × mean latency; – where latencies are not measured):\n\n";
+    table(&mut text, results.cells.iter());
+    if !results.pairs.is_empty() {
+        text += "\nOne job on one CPU, and two on two:\n\n";
+        table(&mut text, results.pairs.iter().flatten());
     }
-    text += "\n|---|---|---:|";
-    columns.for_each(|_| text += "---:|");
-    text += "\n";
-    for cell in &results.cells {
-        let _ = writeln!(text, "{}", row(cell));
+    if !results.rings.is_empty() {
+        text += "\nOther ways to the kernel:\n\n";
+        table(&mut text, results.rings.iter());
+    }
+    if !results.latencies.is_empty() {
+        text += "\nWith the latencies of every I/O and without:\n\n";
+        table(&mut text, results.latencies.iter());
     }
     if let Some(start) = &results.start {
         text += "\n| one read | to the read | to the end | rounds |\n|---|---:|---:|---:|\n";
