@@ -66,10 +66,8 @@ fn a_fixed_size_gives_the_same_bytes_ios_and_file_sizes() {
         let (ours, theirs) = (folder(), folder());
         let text = format!("[j]\nioengine=psync\n{options}\n");
         let Some(fio) = fio(theirs.path(), &text) else {
-            return fathom_testkit::skip(
-                "a_fixed_size_gives_the_same_bytes_ios_and_file_sizes",
-                "fio is not installed",
-            );
+            let test = "a_fixed_size_gives_the_same_bytes_ios_and_file_sizes";
+            return fathom_testkit::skip(test, "fio is not installed");
         };
         let native = run(ours.path(), &text);
         for dir in [
@@ -92,11 +90,8 @@ fn a_fixed_size_gives_the_same_bytes_ios_and_file_sizes() {
             let size = std::fs::metadata(ours.path().join(&name))
                 .map(|meta| meta.len())
                 .ok();
-            assert_eq!(
-                size,
-                Some(entry.metadata().unwrap().len()),
-                "{options}: {name:?}"
-            );
+            let wanted = entry.metadata().unwrap().len();
+            assert_eq!(size, Some(wanted), "{options}: {name:?}");
         }
     }
 }
