@@ -54,9 +54,7 @@ can() {
             program=${1#*the program }
             installable "${program%% *}"
             ;;
-        # Programs that read what Fathom writes, and hundreds of MB: asked where they are.
-        *"python3 cannot: import "*) python3 -c "${1#*cannot: }" 2>/dev/null ;;
-        *"rscript cannot: "*) Rscript -e "${1#*cannot: }" >/dev/null 2>&1 ;;
+        *"readers of exports"*) can_be_had readers.sh ;;
         *fiologparser_hist.py*) python3 -c 'import numpy, pandas' 2>/dev/null ;;
         *kconfiglib*) pypi_works ;;
         *"fio's sources"*) can_be_had conformance/source.sh ;;

@@ -66,10 +66,15 @@ pub fn is_silent() -> bool {
     SILENT.load(Ordering::Relaxed)
 }
 
+/// Whether somebody looks at stdout.
+pub fn is_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Writes what another program wrote, or is to read, to stdout: byte by byte,
 /// but not what a terminal would obey to a terminal.
 pub fn bytes(bytes: &[u8]) {
-    match io::stdout().is_terminal() {
+    match is_terminal() {
         true => text(String::from_utf8_lossy(bytes)),
         false => told(bytes),
     }
@@ -104,7 +109,7 @@ fn to_stdout(bytes: &[u8]) {
         let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
         *stopped = written.err();
     };
-    match io::stdout().is_terminal() {
+    match is_terminal() {
         true => above_lines(write),
         false => write(),
     }

@@ -491,13 +491,15 @@ fn forms_say_the_same() {
     assert_eq!(csv.lines().count(), list.len() + 1);
     assert_eq!(of("md").lines().count(), list.len() + 2);
     assert_eq!(of("table").lines().count(), list.len() + 1);
-    let (code, told) = fails(dir, &["query", sql, "--format", "parquet"]);
-    assert!(code == 2 && told.contains("25 MiB"), "{told}");
-    let (code, told) = fails(dir, &["query", "SELECT 1 AS a, 2 AS a", "--json"]);
-    assert!(
-        code == 3 && told.contains("two columns are called 'a'"),
-        "{told}"
-    );
+    let parquet = fathom(dir, &["query", sql, "--format", "parquet"]).stdout;
+    assert!(parquet.starts_with(b"PAR1") && parquet.ends_with(b"PAR1"));
+    for form in [&["--json"] as &[&str], &["--format", "parquet"]] {
+        let (code, told) = fails(dir, &[&["query", "SELECT 1 AS a, 2 AS a"], form].concat());
+        assert!(
+            code == 3 && told.contains("two columns are called 'a'"),
+            "{told}"
+        );
+    }
     assert_eq!(
         says(
             dir,
@@ -575,7 +577,7 @@ fn a_run_is_exported_row_by_row() {
     assert_eq!(document["schema"], "fathom.run/1");
     for wrong in [
         &["export", "ssv", "--all"] as &[&str],
-        &["export", "parquet", "--all"],
+        &["export", "parquet"],
         &["export", "csv", "--all", "--samples"],
         &["export", "csv", "--all", "--only", "x"],
     ] {
@@ -583,79 +585,171 @@ fn a_run_is_exported_row_by_row() {
     }
 }
 
-/// How others read what is exported, in a line each: the program, how it is known to be
-/// there, and what prints rows, columns and the sum of the IOPS.
-const READERS: [(&str, &str, &str); 6] = [
+/// How others read what is exported: by what, and what prints rows, columns and the sum
+/// of the IOPS.
+const READERS: [(&str, &str); 9] = [
     (
-        "python3",
-        "import csv",
+        "csv of Python",
         "import csv\nr = list(csv.DictReader(open('figures.csv')))\n\
          print(len(r), len(r[0]), sum(float(x['iops']) for x in r if x['iops']))",
     ),
     (
-        "python3",
-        "import json",
+        "json of Python",
         "import json\nr = [json.loads(x) for x in open('figures.jsonl')]\n\
          print(len(r), len(r[0]), sum(x['iops'] for x in r if x['iops'] is not None))",
     ),
     (
-        "python3",
-        "import pandas",
+        "pandas",
         "import pandas\nr = pandas.read_csv('figures.csv')\n\
          j = pandas.read_json('figures.jsonl', lines=True)\nassert j.shape == r.shape\n\
          print(len(r), len(r.columns), r['iops'].sum())",
     ),
     (
-        "python3",
-        "import polars",
+        "pandas, Parquet",
+        "import pandas\nr = pandas.read_parquet('figures.parquet')\n\
+         assert r['iops'].dtype == 'float64' and r['figure'].dtype == 'int64', r.dtypes\n\
+         assert r['host'].isna().all() and r['job_name'].notna().all()\n\
+         print(len(r), len(r.columns), r['iops'].sum())",
+    ),
+    (
+        "polars",
         "import polars\nr = polars.read_csv('figures.csv')\n\
          j = polars.read_ndjson('figures.jsonl')\nassert j.shape == r.shape\n\
          print(len(r), len(r.columns), r['iops'].sum())",
     ),
     (
-        "python3",
-        "import duckdb",
-        "import duckdb\nr = duckdb.sql(\"FROM 'figures.csv'\")\n\
-         j = duckdb.sql(\"FROM 'figures.jsonl'\")\nassert j.shape == r.shape\n\
-         print(*r.shape, r.sum('iops').fetchone()[0])",
+        "polars, Parquet",
+        "import polars\nr = polars.read_parquet('figures.parquet')\n\
+         assert r['iops'].dtype == polars.Float64 and r['job_name'].dtype == polars.String\n\
+         assert r['figure'].dtype == polars.Int64 and r['host'].null_count() == len(r)\n\
+         print(len(r), len(r.columns), r['iops'].sum())",
     ),
     (
-        "Rscript",
-        "1",
+        "DuckDB",
+        "import duckdb\nr = duckdb.sql(\"FROM 'figures.csv'\")\n\
+         j = duckdb.sql(\"FROM 'figures.jsonl'\")\nassert j.shape == r.shape\n\
+         print(*r.shape, r.sum('iops').fetchall()[0][0])",
+    ),
+    (
+        "DuckDB, Parquet",
+        "import duckdb\nr = duckdb.sql(\"FROM 'figures.parquet'\")\n\
+         types = dict(zip(r.columns, map(str, r.types)))\n\
+         assert (types['iops'], types['figure'], types['run']) == ('DOUBLE', 'BIGINT', 'VARCHAR')\n\
+         print(*r.shape, r.sum('iops').fetchall()[0][0])",
+    ),
+    (
+        "R",
         "r <- read.csv('figures.csv'); cat(nrow(r), ncol(r), sum(r$iops, na.rm=TRUE))",
     ),
 ];
 
 #[test]
 fn exports_are_read_by_other_programs() {
+    let name = "exports_are_read_by_other_programs";
+    let python = fathom_testkit::readers().inspect_err(|why| skip(name, why));
+    let r = fathom_testkit::program("Rscript").inspect_err(|why| skip(name, why));
     let dir = some_runs();
     let dir = dir.path();
     let run = id(&tagged(&dir.join("runs"), "6.1", 5000.0));
-    for form in ["csv", "jsonl"] {
+    for form in ["csv", "jsonl", "parquet"] {
         says(dir, &["export", form, "--all", &run, "--out", "."]);
     }
     let columns = TABLES.iter().find(|it| it.name == "figures").unwrap();
     let columns = columns.columns.len();
-    for (program, there, reads) in READERS {
-        let how = if program == "Rscript" { "-e" } else { "-c" };
-        let run = |script: &str| {
-            let mut command = Command::new(program);
-            command.args([how, script]).current_dir(dir).output()
+    for (reader, reads) in READERS {
+        let (program, how) = match reader {
+            "R" => (&r, "-e"),
+            _ => (&python, "-c"),
         };
-        if !run(there).is_ok_and(|it| it.status.success()) {
-            skip(
-                "exports_are_read_by_other_programs",
-                &format!("{program} cannot: {there}"),
-            );
-            continue;
-        }
-        let output = run(reads).unwrap();
+        let Ok(program) = program else { continue };
+        let mut command = Command::new(program);
+        let output = command
+            .args([how, reads])
+            .current_dir(dir)
+            .output()
+            .unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let said: Vec<f64> = said
             .split_whitespace()
             .map(|it| it.parse().unwrap())
             .collect();
-        assert_eq!(said, [3.0, columns as f64, 10_000.0], "{there}: {told}");
+        assert_eq!(said, [3.0, columns as f64, 10_000.0], "{reader}: {told}");
     }
+}
+
+/// Prints every value of two files beside each other, and how they differ.
+const SAME_ROWS: &str = "import json, sys, duckdb, polars, pyarrow.parquet\n\
+    rows = [json.loads(line) for line in open('all.jsonl')]\n\
+    readers = {\n\
+    'pyarrow': lambda f: pyarrow.parquet.read_table(f).to_pylist(),\n\
+    'polars': lambda f: polars.read_parquet(f).to_dicts(),\n\
+    'duckdb': lambda f: duckdb.sql(f\"FROM '{f}'\").pl().to_dicts()}\n\
+    for name, read in readers.items():\n\
+    \x20   found = read('all.parquet')\n\
+    \x20   assert len(found) == len(rows), (name, len(found), len(rows))\n\
+    \x20   for a, b in zip(rows, found):\n\
+    \x20       assert a == b, (name, a, b)\n\
+    print(len(rows))";
+
+#[test]
+fn a_parquet_file_has_every_value_of_every_row() {
+    let name = "a_parquet_file_has_every_value_of_every_row";
+    let python = match fathom_testkit::readers() {
+        Ok(python) => python,
+        Err(why) => return skip(name, &why),
+    };
+    let dir = some_runs();
+    let dir = dir.path();
+    // More rows than a group and a page have, values of every kind, words of others, and
+    // columns that change their kind on the way or have no value at all.
+    let many = "WITH RECURSIVE a(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM a WHERE n < 70001) \
+                SELECT n, -n * 100000000000000 AS large, n / 7.0 AS part, NULL AS absent, \
+                CASE n % 3 WHEN 0 THEN 'é ' || n WHEN 1 THEN '' END AS words, \
+                CASE WHEN n > 30000 THEN n / 2.0 ELSE n END AS widened, \
+                CASE WHEN n % 70000 = 0 THEN 'end' END AS late, '=1+1' AS \"a \"\"b\"\"\" FROM a";
+    let ask = |sql: &str| {
+        for form in ["jsonl", "parquet"] {
+            let output = fathom(dir, &["query", sql, "--format", form]);
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{told}");
+            fs::write(dir.join(format!("all.{form}")), output.stdout).unwrap();
+        }
+    };
+    let same = || {
+        let mut command = Command::new(&python);
+        let output = command.args(["-c", SAME_ROWS]).current_dir(dir).output();
+        let output = output.unwrap();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{told}");
+        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+    };
+    ask(many);
+    assert_eq!(same(), "70001");
+    ask("SELECT * FROM figures WHERE 0");
+    assert_eq!(same(), "0");
+    // A table of a run, whose groups are written as they fill.
+    let run = id(&long_run(&dir.join("runs")));
+    for form in ["jsonl", "parquet"] {
+        says(dir, &["export", form, "--samples", &run, "--out", "."]);
+        let file = dir.join(format!("samples.{form}"));
+        fs::rename(file, dir.join(format!("all.{form}"))).unwrap();
+    }
+    assert_eq!(same(), "70000");
+}
+
+/// A run with more samples than a group of Parquet has rows.
+fn long_run(runs: &Path) -> PathBuf {
+    let mut writer = Writer::create(runs, &records::header("long", "job run")).unwrap();
+    let mut append = |event: Event| writer.append(&event).unwrap();
+    records::begin(&mut append, &["long"; 100]);
+    for second in 1..=700 {
+        for job in 0..100 {
+            let ios = second % 97 + job as u64;
+            let sample = records::sample(second * 1000, job, Direction::Read, ios, 900_000);
+            append(Event::Sample(sample));
+        }
+        append(records::interval(second * 1000));
+    }
+    writer.finish(RunStatus::Complete).unwrap()
 }

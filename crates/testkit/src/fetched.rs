@@ -34,6 +34,17 @@ pub fn prometheus() -> Result<PathBuf, String> {
     folder.map_err(|why| format!("no Prometheus here: {why}"))
 }
 
+/// A Python with pandas, polars and DuckDB, fetched by `tools/readers.sh` where it is not
+/// there yet.
+///
+/// # Errors
+/// When it cannot be had, with the reason.
+pub fn readers() -> Result<PathBuf, String> {
+    let folder = folder_of("readers.sh", "FATHOM_READERS", "fathom-readers");
+    let folder = folder.map_err(|why| format!("no readers of exports here: {why}"))?;
+    Ok(folder.join("venv/bin/python"))
+}
+
 /// The folder of a script in `tools`, which has run: what this variable names, or this one
 /// of the cache.
 fn folder_of(script: &str, variable: &str, name: &str) -> Result<PathBuf, String> {

@@ -4,7 +4,7 @@
 //! ([`Sshd`]), machines in network namespaces ([`Lab`]), a terminal ([`Tmux`]), a machine with emulated disks ([`Guest`]),
 //! PyPI's kconfiglib ([`kconfiglib`](fn@kconfiglib)), a newer fio
 //! ([`newer_fio`](fn@newer_fio)), axe-core ([`axe_core`](fn@axe_core)), a Prometheus
-//! ([`prometheus`](fn@prometheus)), programs without some system
+//! ([`prometheus`](fn@prometheus)), pandas and others ([`readers`](fn@readers)), programs without some system
 //! calls ([`deny`](fn@deny)), the program under test in a folder of its own ([`ProgramUnderTest`]), turns where tests
 //! share a machine ([`exclusive`](fn@exclusive), [`free_port`]), and a way to skip with a reason ([`skip`]).
 //! For tests only; knows no other crate.
@@ -50,7 +50,7 @@ pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use exclusive::{Exclusive, exclusive, free_port, shared};
 pub use faultfs::{FaultFs, FaultOp, Served};
-pub use fetched::{axe_core, newer_fio, prometheus};
+pub use fetched::{axe_core, newer_fio, prometheus, readers};
 pub use guest::{Guest, GuestAnswer, GuestPlan, GuestTurn, SharedGuest};
 pub use kconfiglib::kconfiglib;
 pub use lab::Lab;

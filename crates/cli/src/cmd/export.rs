@@ -13,7 +13,6 @@ use fathom_report::graphs::safe_path;
 use fathom_report::{CampaignRecord, read_sweep};
 use serde::Serialize;
 
-use super::rows::NO_PARQUET;
 use super::{ExitError, Global, archived, show, write_named};
 use crate::out;
 
@@ -27,7 +26,7 @@ const FAILURES: &str = "failures.csv";
 /// Write the figures of runs for other programs
 ///
 /// Of any run: with --all a row for each figure, with --samples a row for each sample, as csv,
-/// json or jsonl, with the columns of 'fathom query --tables'; 'jsonl' alone is the document of
+/// json, jsonl or parquet, with the columns of 'fathom query --tables'; 'jsonl' alone is the document of
 /// the run in one line.
 ///
 /// Of a campaign: a file for each series. ssv and csv have the columns of fio-tests: IO depth (or
@@ -43,6 +42,7 @@ The files are in the run's folder 'exports' or in DIR, those of a campaign named
 Examples:
   fathom export csv --all                    exports/figures.csv of the last run
   fathom export jsonl --samples RUN --out -  every sample, a JSON object a line
+  fathom export parquet --samples            exports/samples.parquet
   fathom export jsonl RUN --out - >> all.jsonl
   fathom export ssv                          every series of the last run
   fathom export csv 20261121T130737Z --out sheets
@@ -80,7 +80,7 @@ enum ExportFormat {
     Json,
     /// The document of any run in one line; with --all and --samples an object a line
     Jsonl,
-    #[value(hide = true)]
+    /// A file of Apache Parquet; with --all and --samples
     Parquet,
 }
 
@@ -108,11 +108,11 @@ pub(in crate::cmd) struct Document<'c> {
 
 /// Exports.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    if args.format == ExportFormat::Parquet {
-        return Err(ExitError::new(Exit::Usage, NO_PARQUET).into());
-    }
     let dir = show::find(global, args.run.as_deref())?;
-    if args.all || args.samples || args.format == ExportFormat::Jsonl {
+    if args.all
+        || args.samples
+        || matches!(args.format, ExportFormat::Jsonl | ExportFormat::Parquet)
+    {
         return rows::run(global, args, &dir);
     }
     let campaign = read_sweep(&dir)?;

@@ -1,19 +1,21 @@
 //! Rows of values in the forms that people and other programs read.
 
-use fathom_model::text as foreign;
+use anyhow::Context;
+use fathom_model::{Exit, text as foreign};
 use fathom_report::Style;
 use fathom_report::grid::{Grid, GridCell};
-use fathom_report::query::{Datum, JsonRow, csv_line, markdown_line, shown};
+use fathom_report::query::{
+    Datum, DatumKind, JsonRow, ParquetFile, TableDef, csv_line, markdown_line, shown,
+};
 use fathom_report::style::Tone;
+
+use super::ExitError;
+use crate::out;
 
 /// Lines that a person is shown; a table is held in memory until its widths are known.
 pub const SHOWN_MAX: usize = 10_000;
 /// Text is passed on in pieces of so many bytes.
 const PIECE_BYTES: usize = 64 << 10;
-
-/// Why Parquet is refused by its name.
-pub const NO_PARQUET: &str = "parquet is not built in: what writes it would make the one file \
-    larger than 25 MiB; take csv, of which duckdb, polars and pandas make it";
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,14 +32,37 @@ pub enum RowForm {
     Markdown,
     /// The document of `--json`, named so.
     Document(&'static str),
+    /// A file of Apache Parquet.
+    Parquet,
 }
 
-/// Writes rows to somebody who takes text.
+impl RowForm {
+    /// Writes pieces of this form to stdout.
+    pub fn to_stdout(self) -> anyhow::Result<impl FnMut(&[u8]) -> anyhow::Result<()>> {
+        if self == Self::Parquet && out::is_terminal() {
+            let message = "parquet is for other programs: send it to a file, by > FILE.parquet";
+            return Err(ExitError::new(Exit::Usage, message).into());
+        }
+        Ok(move |piece: &[u8]| {
+            match self {
+                Self::Parquet => out::bytes(piece),
+                _ => out::text(String::from_utf8_lossy(piece)),
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Who takes what is written, piece by piece.
+pub type TakePiece<'w> = dyn FnMut(&[u8]) -> anyhow::Result<()> + 'w;
+
+/// Writes rows to somebody who takes text, or bytes.
 pub struct RowWriter<'w> {
     form: RowForm,
     names: Vec<String>,
-    to: &'w mut dyn FnMut(&str) -> anyhow::Result<()>,
+    to: &'w mut TakePiece<'w>,
     piece: String,
+    parquet: Option<ParquetFile>,
     /// Rows that a table waits with.
     kept: Vec<Vec<Datum<'static>>>,
     n: usize,
@@ -48,11 +73,32 @@ impl<'w> RowWriter<'w> {
     pub fn new(
         form: RowForm,
         names: Vec<String>,
-        to: &'w mut dyn FnMut(&str) -> anyhow::Result<()>,
+        to: &'w mut TakePiece<'w>,
     ) -> anyhow::Result<Self> {
+        Self::begin(form, names.into_iter().map(|name| (name, None)), to)
+    }
+
+    /// Begins with the titles of a table, whose columns have kinds.
+    pub fn of_table(
+        form: RowForm,
+        table: &TableDef,
+        to: &'w mut TakePiece<'w>,
+    ) -> anyhow::Result<Self> {
+        let columns = table.columns.iter();
+        let columns = columns.map(|column| (column.name.to_owned(), Some(column.kind)));
+        Self::begin(form, columns, to)
+    }
+
+    fn begin(
+        form: RowForm,
+        columns: impl Iterator<Item = (String, Option<DatumKind>)>,
+        to: &'w mut TakePiece<'w>,
+    ) -> anyhow::Result<Self> {
+        let columns: Vec<_> = columns.collect();
+        let names: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
         let titles: Vec<Datum> = names.iter().map(Datum::from).collect();
         let piece = match form {
-            RowForm::Table(_) | RowForm::Jsonl => String::new(),
+            RowForm::Table(_) | RowForm::Jsonl | RowForm::Parquet => String::new(),
             RowForm::Csv => csv_line(&titles) + "\n",
             RowForm::Markdown => {
                 let rule = "|---".repeat(names.len());
@@ -70,6 +116,7 @@ impl<'w> RowWriter<'w> {
             names,
             to,
             piece,
+            parquet: (form == RowForm::Parquet).then(|| ParquetFile::new(columns)),
             kept: Vec::new(),
             n: 0,
         })
@@ -92,6 +139,7 @@ impl<'w> RowWriter<'w> {
         let names = &self.names[..];
         match self.form {
             RowForm::Table(_) => self.kept.push(row.iter().map(owned).collect()),
+            RowForm::Parquet => return self.parquet_row(row),
             RowForm::Csv => self.piece += &(csv_line(row) + "\n"),
             RowForm::Markdown => self.piece += &(markdown_line(row) + "\n"),
             RowForm::Json | RowForm::Jsonl | RowForm::Document(_) => {
@@ -112,8 +160,23 @@ impl<'w> RowWriter<'w> {
         }
     }
 
+    fn parquet_row(&mut self, row: &[Datum]) -> anyhow::Result<()> {
+        let Some(file) = &mut self.parquet else {
+            return Ok(());
+        };
+        file.row(row).context("cannot pack rows")?;
+        let piece = file.take();
+        match piece.is_empty() {
+            true => Ok(()),
+            false => (self.to)(&piece),
+        }
+    }
+
     /// Writes what ends them.
     pub fn end(mut self) -> anyhow::Result<()> {
+        if let Some(file) = self.parquet.take() {
+            return (self.to)(&file.end().context("cannot pack rows")?);
+        }
         match self.form {
             RowForm::Json => self.piece += "\n]\n",
             RowForm::Document(_) => self.piece += "\n]}\n",
@@ -125,7 +188,7 @@ impl<'w> RowWriter<'w> {
 
     fn pass(&mut self) -> anyhow::Result<()> {
         let piece = std::mem::take(&mut self.piece);
-        (self.to)(&piece)
+        (self.to)(piece.as_bytes())
     }
 
     fn table(&self) -> Grid {

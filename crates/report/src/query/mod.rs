@@ -3,6 +3,7 @@
 
 mod definitions;
 mod form;
+mod parquet;
 mod run;
 mod samples;
 
@@ -13,6 +14,7 @@ pub use definitions::{
     STEPS, TAGS, VERDICTS,
 };
 pub use form::{JsonRow, csv_line, markdown_line, shown};
+pub use parquet::ParquetFile;
 pub use run::{RunFacts, put_unreadable};
 pub use samples::{SamplePlace, put_samples};
 

@@ -10,7 +10,7 @@ use fathom_report::query::{Datum, FIGURES, RunFacts, SAMPLES, TableDef, put_samp
 
 use super::{Args, Document, ExitError, ExportFormat, Global};
 use crate::cmd::archived;
-use crate::cmd::rows::{RowForm, RowWriter};
+use crate::cmd::rows::{RowForm, RowWriter, TakePiece};
 use crate::out;
 
 /// Exports figures, samples or the document of one run.
@@ -24,8 +24,14 @@ pub fn run(global: &Global, args: &Args, dir: &Path) -> anyhow::Result<Exit> {
         ExportFormat::Csv => RowForm::Csv,
         ExportFormat::Json => RowForm::Json,
         ExportFormat::Jsonl => RowForm::Jsonl,
-        ExportFormat::Ssv | ExportFormat::Parquet => {
-            let message = "ssv has the columns of fio-tests alone: take csv, json or jsonl";
+        ExportFormat::Parquet if what != "run" => RowForm::Parquet,
+        ExportFormat::Parquet => {
+            let message = "parquet has rows: of figures with --all, of samples with --samples";
+            return Err(ExitError::new(Exit::Usage, message).into());
+        }
+        ExportFormat::Ssv => {
+            let message =
+                "ssv has the columns of fio-tests alone: take csv, json, jsonl or parquet";
             return Err(ExitError::new(Exit::Usage, message).into());
         }
     };
@@ -34,10 +40,7 @@ pub fn run(global: &Global, args: &Args, dir: &Path) -> anyhow::Result<Exit> {
             let message = "with --json stdout carries a document: leave out '--out -'";
             return Err(ExitError::new(Exit::Usage, message).into());
         }
-        write(what, form, dir, &mut |text| {
-            out::text(text);
-            Ok(())
-        })?;
+        write(what, form, dir, &mut form.to_stdout()?)?;
         return Ok(Exit::Success);
     }
     let to = args
@@ -49,8 +52,8 @@ pub fn run(global: &Global, args: &Args, dir: &Path) -> anyhow::Result<Exit> {
     let cannot = || format!("cannot write {}", path.display());
     std::fs::create_dir_all(&to).with_context(cannot)?;
     let n = fathom_record::replace(&path, |file| {
-        write(what, form, dir, &mut |text| {
-            file.write_all(text.as_bytes()).with_context(cannot)
+        write(what, form, dir, &mut |piece| {
+            file.write_all(piece).with_context(cannot)
         })
     })?;
     if global.json {
@@ -68,17 +71,12 @@ pub fn run(global: &Global, args: &Args, dir: &Path) -> anyhow::Result<Exit> {
 }
 
 /// Writes them; how many rows there were.
-fn write(
-    what: &str,
-    form: RowForm,
-    dir: &Path,
-    to: &mut dyn FnMut(&str) -> anyhow::Result<()>,
-) -> anyhow::Result<usize> {
+fn write(what: &str, form: RowForm, dir: &Path, to: &mut TakePiece<'_>) -> anyhow::Result<usize> {
     if what == "run" {
         let mut doc = fathom_report::read(dir)?;
         fathom_report::drop_histograms(&mut doc);
         let line = serde_json::to_string(&doc)?;
-        to(&(foreign::json(&line).into_owned() + "\n"))?;
+        to((foreign::json(&line).into_owned() + "\n").as_bytes())?;
         return Ok(1);
     }
     let table = if what == "samples" {
@@ -86,8 +84,7 @@ fn write(
     } else {
         &FIGURES
     };
-    let names = table.names().map(str::to_owned).collect();
-    let mut writer = RowWriter::new(form, names, to)?;
+    let mut writer = RowWriter::of_table(form, table, to)?;
     let mut n = 0;
     let mut take = |_: &'static TableDef, row: &[Datum]| {
         n += 1;

@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use store::{Source, Store, failed};
 
-use super::rows::{NO_PARQUET, RowForm, RowWriter, SHOWN_MAX};
+use super::rows::{RowForm, RowWriter, SHOWN_MAX};
 use super::{ExitError, Global, show};
 use crate::out;
 
@@ -41,6 +41,7 @@ Examples:
   fathom query \"SELECT run, job_name, dir, iops, verdict FROM figures ORDER BY iops DESC LIMIT 5\"
   fathom query \"SELECT dir, avg(clat_p99_ns) FROM figures GROUP BY dir\" --db runs.db
   fathom query \"SELECT t_ms, iops FROM samples\" 20261121T130737Z --format csv > iops.csv
+  fathom query \"SELECT * FROM figures\" --format parquet > figures.parquet
   fathom query \"SELECT * FROM verdicts WHERE level = 'invalid'\" --json | jq '.rows[].sentence'")]
 pub struct Args {
     /// The question, or '-': read it from stdin
@@ -73,7 +74,7 @@ enum QueryFormat {
     Jsonl,
     /// A table in Markdown
     Md,
-    #[value(hide = true)]
+    /// A file of Apache Parquet, for > FILE
     Parquet,
 }
 
@@ -147,7 +148,6 @@ fn dirs(global: &Global, runs: &[String]) -> anyhow::Result<Vec<PathBuf>> {
 fn form(global: &Global, format: Option<QueryFormat>) -> anyhow::Result<RowForm> {
     let usage = |message: &str| Err(ExitError::new(Exit::Usage, message).into());
     match format {
-        Some(QueryFormat::Parquet) => usage(NO_PARQUET),
         Some(_) if global.json => usage("--json has a form of its own: leave out --format"),
         None if global.json => Ok(RowForm::Document(SCHEMA)),
         None | Some(QueryFormat::Table) => Ok(RowForm::Table(out::style(global.color))),
@@ -155,6 +155,7 @@ fn form(global: &Global, format: Option<QueryFormat>) -> anyhow::Result<RowForm>
         Some(QueryFormat::Json) => Ok(RowForm::Json),
         Some(QueryFormat::Jsonl) => Ok(RowForm::Jsonl),
         Some(QueryFormat::Md) => Ok(RowForm::Markdown),
+        Some(QueryFormat::Parquet) => Ok(RowForm::Parquet),
     }
 }
 
@@ -174,16 +175,16 @@ fn stop_flag() -> anyhow::Result<Arc<AtomicBool>> {
 fn answer(global: &Global, store: &mut Store, sql: &str, form: RowForm) -> anyhow::Result<Exit> {
     let mut question = store.question(sql)?;
     let names: Vec<String> = question.column_names().map(str::to_owned).collect();
-    let is_object = matches!(form, RowForm::Json | RowForm::Jsonl | RowForm::Document(_));
-    if let Some(twice) = twice(&names).filter(|_| is_object) {
+    let has_names = matches!(
+        form,
+        RowForm::Json | RowForm::Jsonl | RowForm::Document(_) | RowForm::Parquet
+    );
+    if let Some(twice) = twice(&names).filter(|_| has_names) {
         let message = format!("two columns are called '{twice}': name one of them, by AS");
         return Err(ExitError::new(Exit::Input, message).into());
     }
     let count = names.len();
-    let mut to = |text: &str| {
-        out::text(text);
-        Ok(())
-    };
+    let mut to = form.to_stdout()?;
     let mut writer = RowWriter::new(form, names, &mut to)?;
     let mut rows = question.query([]).map_err(failed)?;
     while let Some(row) = rows.next().map_err(failed)? {
@@ -256,10 +257,7 @@ fn tables(form: RowForm) -> anyhow::Result<Exit> {
         return Ok(Exit::Success);
     }
     let names = ["table_name", "column_name", "type", "unit", "meaning"];
-    let mut to = |text: &str| {
-        out::text(text);
-        Ok(())
-    };
+    let mut to = form.to_stdout()?;
     let mut writer = RowWriter::new(form, names.map(str::to_owned).to_vec(), &mut to)?;
     for table in TABLES {
         for column in table.columns {
