@@ -20,14 +20,16 @@ const SPAN_MS_MAX: u64 = 3_600_000;
 /// The most of a count, 17 TB: what a million lines come to fits into 64 bits.
 const COUNT_MAX: f64 = (1u64 << 44) as f64;
 /// Forms of a time without its zone, as most locales have them; years of two digits first,
-/// for they are years, too.
-const TIMES: [&str; 6] = [
+/// for they are years, too. Where the month may be first it is.
+const TIMES: [&str; 8] = [
     "%m/%d/%y %I:%M:%S %p",
     "%m/%d/%y %H:%M:%S",
     "%m/%d/%Y %I:%M:%S %p",
     "%m/%d/%Y %H:%M:%S",
     "%d.%m.%Y %H:%M:%S",
     "%Y-%m-%d %H:%M:%S",
+    "%d/%m/%y %H:%M:%S",
+    "%d/%m/%Y %H:%M:%S",
 ];
 
 /// What `iostat` wrote on a machine.
