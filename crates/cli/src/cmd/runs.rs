@@ -171,21 +171,26 @@ fn list(global: &Global, runs: Vec<ListedRun>) -> anyhow::Result<()> {
 pub(in crate::cmd) fn row(run: ListedRun) -> RunRow {
     match run.summary {
         Ok(summary) => readable(&run.dir, summary),
-        Err(error) => RunRow {
-            id: run.id,
-            name: None,
-            command: run.command,
-            status: "unreadable".to_owned(),
-            tone: Tone::Bad,
-            started: rfc3339(run.started_ms),
-            ended: None,
-            duration_ms: None,
-            verdict: None,
-            figure: None,
-            folder_bytes: fathom_record::folder_bytes(&run.dir),
-            tags: BTreeMap::new(),
-            reason: Some(error.to_string()),
-        },
+        Err(_) => unreadable(&run),
+    }
+}
+
+/// The row of a run that cannot be read.
+pub(in crate::cmd) fn unreadable(run: &ListedRun) -> RunRow {
+    RunRow {
+        id: run.id.clone(),
+        name: None,
+        command: run.command.clone(),
+        status: "unreadable".to_owned(),
+        tone: Tone::Bad,
+        started: rfc3339(run.started_ms),
+        ended: None,
+        duration_ms: None,
+        verdict: None,
+        figure: None,
+        folder_bytes: fathom_record::folder_bytes(&run.dir),
+        tags: BTreeMap::new(),
+        reason: run.summary.as_ref().err().map(ToString::to_string),
     }
 }
 

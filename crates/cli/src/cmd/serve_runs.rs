@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use fathom_model::Exit;
-use fathom_record::ListedRun;
+use fathom_record::{ListedRun, RecordError};
 use fathom_report::compare::{self, CompareFigure, ComparedRun};
 use fathom_report::history;
 use fathom_report::html::{HistoryPage, ListedRow, RunsPage, history_page, runs_page};
@@ -138,7 +138,7 @@ impl RunsFolder {
         let wanted = Wanted::of(request);
         let mut found = 0;
         let mut rows = Vec::new();
-        for listed in fathom_record::list(&self.global.runs)?.into_iter().rev() {
+        for listed in self.listed()?.into_iter().rev() {
             if !self.is_wanted(&listed, &wanted) {
                 continue;
             }
@@ -160,6 +160,17 @@ impl RunsFolder {
         Ok(Response::ok(PAGE, page))
     }
 
+    /// The runs, oldest first; of one that leads elsewhere no more than that.
+    fn listed(&self) -> Result<Vec<ListedRun>, RecordError> {
+        let mut all = fathom_record::list(&self.global.runs)?;
+        for run in all.iter_mut().filter(|run| leads_elsewhere(&run.dir)) {
+            let why = "it is a link or holds links, and is not shown";
+            run.summary = Err(RecordError::NotFound(why.to_owned()));
+            run.command = None;
+        }
+        Ok(all)
+    }
+
     fn is_wanted(&self, run: &ListedRun, wanted: &Wanted) -> bool {
         let is_verdict = || {
             let verdict = self.row(run).verdict;
@@ -175,8 +186,8 @@ impl RunsFolder {
         let figure = CompareFigure::ALL.into_iter();
         let figure = figure.clone().find(|one| one.name() == asked);
         let figure = figure.unwrap_or(CompareFigure::Iops);
-        let mut listed = fathom_record::list(&self.global.runs)?;
-        listed.retain(|run| self.is_wanted(run, &wanted) && !leads_elsewhere(&run.dir));
+        let mut listed = self.listed()?;
+        listed.retain(|run| self.is_wanted(run, &wanted));
         let older = listed.len().saturating_sub(HISTORY_RUNS);
         let mut runs = Vec::new();
         let mut unread = 0;
@@ -215,6 +226,9 @@ impl RunsFolder {
 
     /// The figures of a run; read once while its record stays as it is.
     fn compared_run(&self, run: &ListedRun) -> anyhow::Result<ComparedRun> {
+        if let Err(why) = &run.summary {
+            anyhow::bail!("{why}");
+        }
         let now = RecordState::of(&run.dir)?;
         let mut known = lock(&self.compared);
         if let Some((_, run)) = known.get(&run.id).filter(|(state, _)| *state == now) {
@@ -228,6 +242,9 @@ impl RunsFolder {
 
     /// What the list says of a run; made once while its record stays as it is.
     fn row(&self, run: &ListedRun) -> RunRow {
+        if run.summary.is_err() {
+            return runs::unreadable(run);
+        }
         let make = || runs::row(ListedRun::read(&run.dir));
         let Ok(now) = RecordState::of(&run.dir) else {
             return make();
@@ -302,9 +319,12 @@ fn tags(run: &ListedRun) -> Vec<String> {
         .collect()
 }
 
-/// Whether a record has links, which would show what is not in it. Its raw outputs are
+/// Whether a record is a link or has links, which would show what is not in it. Its raw outputs are
 /// shown nowhere.
 fn leads_elsewhere(record: &Path) -> bool {
+    if fs::symlink_metadata(record).is_ok_and(|record| record.is_symlink()) {
+        return true;
+    }
     let mut open = vec![record.to_owned()];
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {

@@ -174,6 +174,9 @@ fn nothing_but_the_records_of_the_folder_is_shown() {
     let linked = run(&runs, "linked", "c", 1000.0);
     fs::write(beside.join("secret"), "nobody reads this").unwrap();
     symlink(&beside, linked.join("jobs")).unwrap();
+    // And one that is a link itself.
+    let (id, hidden) = (name_of(&other), "20260101T000000Z-hidden");
+    symlink(beside.join(id), runs.join(hidden)).unwrap();
     let server = PageServer::start(&runs, &["serve-runs", "0"]);
     let host = server.address().to_owned();
     let (own, linked, other) = (name_of(&own), name_of(&linked), name_of(&other));
@@ -189,6 +192,7 @@ fn nothing_but_the_records_of_the_folder_is_shown() {
         format!("/runs/%2E%2E/beside/{other}/"),
         format!("/runs/{}/", beside.join(&other).display()),
         format!("/runs/{linked}/"),
+        format!("/runs/{hidden}/"),
         "/runs/../".to_owned(),
         "/runs/./".to_owned(),
         "/runs//".to_owned(),
@@ -201,7 +205,7 @@ fn nothing_but_the_records_of_the_folder_is_shown() {
     }
     let history = server.ask("GET /history", &host);
     assert!(
-        history.contains(&own) && !history.contains(&linked),
+        history.contains(&own) && !history.contains(&linked) && !history.contains(hidden),
         "{history}"
     );
     for path in ["/compare", &format!("/compare?a={own}&b={own}")] {
@@ -210,6 +214,12 @@ fn nothing_but_the_records_of_the_folder_is_shown() {
     }
     let list = server.ask("GET /", &host);
     assert!(!list.contains("nobody reads this"));
+    assert_eq!(
+        list.matches("holds links, and is not shown").count(),
+        2,
+        "{list}"
+    );
+    assert!(!list.contains(&format!("runs/{linked}/")), "{list}");
     assert!(
         server
             .ask("GET /", "evil.example")
