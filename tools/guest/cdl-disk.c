@@ -285,6 +285,27 @@ static int supported(const uint8_t *cdb, uint8_t *to)
     return 4 + bytes < room ? 4 + bytes : room;
 }
 
+/* LOG SENSE: how many I/Os missed each limit (page 19h, subpage 21h), and no other page.
+ * All times are guidelines here. */
+static int log_sense(const uint8_t *cdb, uint8_t *to)
+{
+    if ((cdb[2] & 0x3f) != 0x19 || cdb[3] != 0x21)
+        return -1;
+    int n = 4;
+    to[0] = 0x59; /* SPF */
+    to[1] = 0x21;
+    for (int dir = READS; dir <= WRITES; dir++)
+        for (int limit = 1; limit < 8; limit++) {
+            put(to + n, 2, (dir == READS ? 0x10 : 0x20) + limit);
+            to[n + 3] = 32;
+            put(to + n + 12, 4, late[dir][limit] + given_up[dir][limit]);
+            n += 36;
+        }
+    put(to + 2, 2, n - 4);
+    int room = big_endian(cdb + 7, 2);
+    return n < room ? n : room;
+}
+
 static void control(struct io *io)
 {
     uint8_t data[1024] = { 0 }, *cdb = io->cdb;
@@ -317,7 +338,8 @@ static void control(struct io *io)
         put(data + 4, 4, BLOCK);
         n = 8;
         break;
-    case 0x4d: /* LOG SENSE: it knows the command, and no page */
+    case 0x4d:
+        n = log_sense(cdb, data);
         break;
     case 0x9e: /* READ CAPACITY(16) */
         if ((cdb[1] & 0x1f) == 0x10) {

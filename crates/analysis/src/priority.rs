@@ -30,6 +30,12 @@ impl DurationLimits {
         self.0.insert((dir, limit.number), limit);
     }
 
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The limit that an I/O's priority names: its hint is the limit's number
     /// (`IOPRIO_HINT_DEV_DURATION_LIMIT_1` and on, include/uapi/linux/ioprio.h).
     #[must_use]
@@ -39,16 +45,106 @@ impl DurationLimits {
     }
 }
 
+/// Holds every line of a log to the limit that it names.
+#[derive(Debug, Default)]
+pub struct LimitMisses {
+    limits: DurationLimits,
+    /// I/Os, and those over the limit, of every class that names one.
+    counted: BTreeMap<(Direction, u16), (u64, u64)>,
+    /// The class of the line before: most lines have the same.
+    last: Option<(Direction, u16, Option<u64>)>,
+}
+
+/// I/Os that missed a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissedLimit {
+    /// Whose limit: of reads or of writes.
+    pub dir: Direction,
+    /// The limit.
+    pub limit: Limit,
+    /// I/Os that named it.
+    pub n: u64,
+    /// Those that took longer.
+    pub over: u64,
+    /// Those that the disk itself counts; `None` where it does not say.
+    pub disk: Option<u64>,
+}
+
+impl LimitMisses {
+    /// None so far.
+    #[must_use]
+    pub fn new(limits: DurationLimits) -> Self {
+        Self {
+            limits,
+            ..Self::default()
+        }
+    }
+
+    /// Takes a line.
+    pub fn add(&mut self, entry: &LogEntry) {
+        let (dir, prio) = (entry.dir, entry.prio);
+        let limit_ns = match self.last {
+            Some((d, p, ns)) if (d, p) == (dir, prio) => ns,
+            _ => {
+                let ns = self.limits.of(dir, prio).and_then(|limit| limit.ns);
+                self.last = Some((dir, prio, ns));
+                ns
+            }
+        };
+        if let Some(limit_ns) = limit_ns {
+            let (n, over) = self.counted.entry((dir, prio)).or_default();
+            *n += 1;
+            *over += u64::from(entry.value > limit_ns);
+        }
+    }
+
+    /// Adds another part.
+    pub fn merge(&mut self, other: Self) {
+        if self.limits.is_empty() {
+            self.limits = other.limits;
+        }
+        for (class, (n, over)) in other.counted {
+            let sum = self.counted.entry(class).or_default();
+            *sum = (sum.0 + n, sum.1 + over);
+        }
+    }
+
+    /// Those of a class over its limit; `None` where it names none.
+    #[must_use]
+    pub fn over(&self, dir: Direction, prio: u16) -> Option<u64> {
+        self.counted.get(&(dir, prio)).map(|(_, over)| *over)
+    }
+
+    /// By limit; what the disk says is not known.
+    #[must_use]
+    pub fn by_limit(&self) -> Vec<MissedLimit> {
+        let mut all: Vec<MissedLimit> = Vec::new();
+        for (&(dir, prio), &(n, over)) in &self.counted {
+            let Some(limit) = self.limits.of(dir, prio) else {
+                continue;
+            };
+            let same = |one: &&mut MissedLimit| (one.dir, one.limit) == (dir, limit);
+            match all.iter_mut().find(same) {
+                Some(one) => (one.n, one.over) = (one.n + n, one.over + over),
+                None => all.push(MissedLimit {
+                    dir,
+                    limit,
+                    n,
+                    over,
+                    disk: None,
+                }),
+            }
+        }
+        all
+    }
+}
+
 /// Collects the lines of one part of a log, by direction and priority.
 #[derive(Debug)]
 pub struct Classes {
-    limits: DurationLimits,
     /// Reads, writes.
     latencies: [LogCollector; 2],
-    /// I/Os over the limit that they name, for every class that names one.
-    over: BTreeMap<(Direction, u16), u64>,
-    /// The class of the line before: most lines have the same.
-    last: Option<(Direction, u16, Option<u64>)>,
+    misses: LimitMisses,
     last_ms: u64,
 }
 
@@ -61,30 +157,17 @@ impl Classes {
             interval_ms: None,
         };
         Self {
-            limits,
             latencies: [LogCollector::new(settings), LogCollector::new(settings)],
-            over: BTreeMap::new(),
-            last: None,
+            misses: LimitMisses::new(limits),
             last_ms: 0,
         }
     }
 
     /// Takes a line.
     pub fn add(&mut self, entry: &LogEntry) {
-        let (dir, prio) = (entry.dir, entry.prio);
         self.last_ms = self.last_ms.max(entry.time_ms);
-        let limit_ns = match self.last {
-            Some((d, p, ns)) if (d, p) == (dir, prio) => ns,
-            _ => {
-                let ns = self.limits.of(dir, prio).and_then(|limit| limit.ns);
-                self.last = Some((dir, prio, ns));
-                ns
-            }
-        };
-        if let Some(limit_ns) = limit_ns {
-            *self.over.entry((dir, prio)).or_insert(0) += u64::from(entry.value > limit_ns);
-        }
-        let place = usize::from(dir != Direction::Read);
+        self.misses.add(entry);
+        let place = usize::from(entry.dir != Direction::Read);
         self.latencies[place].add(entry);
     }
 
@@ -115,6 +198,9 @@ pub struct PriorityClass {
     pub max_ns: u64,
     /// Those that took longer than their limit; `None` without a limit.
     pub over: Option<u64>,
+    /// Those that the disk itself counts as having missed it, beside `over`; `None` where
+    /// it does not say.
+    pub disk_over: Option<u64>,
     /// Those that came back without their data, beside `n`; `None` where nobody
     /// can say.
     pub aborted: Option<u64>,
@@ -181,14 +267,10 @@ impl DepthFigures {
     /// More priorities than any log of fio has.
     pub fn of(parts: Vec<Classes>) -> Result<Option<Self>, TooMany> {
         let runtime_ms = parts.iter().map(|part| part.last_ms).max().unwrap_or(0);
-        let limits = parts.first().map(|part| part.limits.clone());
-        let limits = limits.unwrap_or_default();
-        let mut over: BTreeMap<(Direction, u16), u64> = BTreeMap::new();
+        let mut misses = LimitMisses::default();
         let mut collected: [Vec<LogCollector>; 2] = Default::default();
         for part in parts {
-            for (class, count) in part.over {
-                *over.entry(class).or_insert(0) += count;
-            }
+            misses.merge(part.misses);
             for (all, one) in collected.iter_mut().zip(part.latencies) {
                 all.push(one);
             }
@@ -219,13 +301,14 @@ impl DepthFigures {
                 measured.classes.push(PriorityClass {
                     dir,
                     prio: *prio,
-                    limit: limits.of(dir, *prio),
+                    limit: misses.limits.of(dir, *prio),
                     n: group.n,
                     iops: rate(group.n),
                     avg_ns: figures.avg_ns,
                     p99_ns: p99.map_or(figures.max_ns, |&(_, ns)| ns),
                     max_ns: figures.max_ns,
-                    over: over.get(&(dir, *prio)).copied(),
+                    over: misses.over(dir, *prio),
+                    disk_over: None,
                     aborted: None,
                 });
             }
@@ -248,6 +331,20 @@ impl DepthFigures {
                 (true, 1, aborted) => aborted,
                 (true, ..) => None,
             };
+        }
+    }
+
+    /// Puts what a disk counts of each limit to the class that names it; of several that
+    /// name one nobody can say whose.
+    pub fn put_disk_counts(&mut self, counts: impl Fn(Direction, u8) -> Option<u64>) {
+        let limit = |class: &PriorityClass| Some((class.dir, class.limit?.number));
+        let named: Vec<_> = self.classes.iter().map(limit).collect();
+        for class in &mut self.classes {
+            let own = limit(class);
+            let is_alone = named.iter().filter(|&&other| other == own).count() == 1;
+            class.disk_over = own
+                .filter(|_| is_alone)
+                .and_then(|(dir, number)| counts(dir, number));
         }
     }
 

@@ -149,17 +149,33 @@ fn hinted_reads_are_faster_and_misses_are_those_of_the_disk(guest: &mut Guest, d
     let n = |class: &Value| class["n"].as_u64().unwrap();
     assert_eq!(n(tight), after[0][1] - before[0][1], "{doc}");
     assert_eq!(n(wide), after[0][3] - before[0][3], "{doc}");
-    let mean = |class: &Value| class["lat_avg_ns"].as_f64().unwrap();
-    assert!(mean(tight) < mean(wide) && mean(wide) < mean(none), "{doc}");
     // The host sees an I/O longer than the disk does.
     let over = tight["over"].as_u64().unwrap();
     let late = after[1][1] - before[1][1];
     assert!(over >= late, "{over} over, the disk counts {late} late");
     assert_eq!(over, logged_over(guest, 1, 40_000_000), "{doc}");
+    // And its log tells the same, which stands beside the host's count.
+    assert_eq!(tight["disk_over"], late, "{doc}");
+    assert_eq!(wide["disk_over"], after[1][3] - before[1][3], "{doc}");
+    assert!(none["disk_over"].is_null(), "{doc}");
+    let of_log = guest.must("fathom lat /tmp/out/cdlmulti/16/randread.log_lat.log");
+    let beside = format!("limit 1 of reads (40 ms): {over} of {}", n(tight));
+    assert!(of_log.contains(&beside), "{of_log}");
+    assert!(
+        of_log.contains(&format!(", {late} by the disk's count")),
+        "{of_log}"
+    );
+    let shown = guest.must("cd /tmp && fathom prio show");
+    assert!(shown.contains("host/disk"), "{shown}");
+    assert!(shown.contains(&format!(" {over}/{late} ")), "{shown}");
+    let mean = |class: &Value| class["lat_avg_ns"].as_f64().unwrap();
+    assert!(mean(tight) < mean(wide) && mean(wide) < mean(none), "{doc}");
     assert_eq!(state(guest, disk), found);
     let files = guest.must("cd /tmp/out && find . -type f | sort");
-    let wanted = "./baseline/16/fio.log ./baseline/16/randread.log_lat.log ./cdlmulti/16/fio.log \
-                  ./cdlmulti/16/randread.log_lat.log ./cdlmulti/cdl_descriptors";
+    let wanted = "./baseline/16/cdl_statistics ./baseline/16/fio.log \
+                  ./baseline/16/randread.log_lat.log ./cdlmulti/16/cdl_statistics \
+                  ./cdlmulti/16/fio.log ./cdlmulti/16/randread.log_lat.log \
+                  ./cdlmulti/cdl_descriptors";
     assert_eq!(
         files.split_whitespace().collect::<Vec<_>>().join(" "),
         wanted

@@ -61,6 +61,66 @@ fn plot(args: &[&str]) -> Output {
         .unwrap()
 }
 
+#[test]
+fn lat_holds_ios_to_the_limits_that_lie_beside_their_log() {
+    let dir = tempfile::tempdir().unwrap();
+    folder(dir.path());
+    let lat = |args: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_fathom"))
+            .arg("lat")
+            .args(args)
+            .current_dir(dir.path().join("cdlmulti/16"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{said}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    // The fixture's latencies: those of limit 1 are 24 to 72 ms, of limit 2 32 to 96 ms.
+    let over = (0..600u64)
+        .filter(|n| n % 3 == 1 && 3 * 16 * (50 + n * 7919 % 100) > 50 * 100)
+        .count();
+    assert!(over > 0 && over < 200);
+    let log = "randread.log_lat.log";
+    let by_hand = format!("limit 1 of reads (50 ms): {over} of 200");
+    let text = lat(&[log]);
+    assert!(text.contains(&by_hand), "{text}");
+    assert!(
+        text.contains("limit 2 of reads (100 ms): 0 of 200 (0.00 %)\n"),
+        "{text}"
+    );
+    assert!(!text.contains("by the disk"), "{text}");
+    let limits = |args: &[&str]| -> serde_json::Value {
+        let document: serde_json::Value = serde_json::from_str(&lat(args)).unwrap();
+        document["files"][0]["limits"].clone()
+    };
+    assert!(limits(&[log, "--json"])[0]["disk_over"].is_null());
+    // With the disk's own count of one limit: nothing is known of the other.
+    fs::write(
+        dir.path().join("cdlmulti/16/cdl_statistics"),
+        "cdl_t2a_1_active 9\ncdl_t2a_1_duration 17\n",
+    )
+    .unwrap();
+    let text = lat(&[log]);
+    assert!(text.contains("%), 17 by the disk's count\n"), "{text}");
+    let of_16 = limits(&[log, "--json"]);
+    assert_eq!(
+        (&of_16[0]["over"], &of_16[0]["disk_over"]),
+        (&over.into(), &17.into())
+    );
+    assert!(of_16[1]["disk_over"].is_null(), "{of_16}");
+    // Several together: the disk's count is known of all, or of none.
+    let both = limits(&["../1/randread.log_lat.log", log, "--merge", "--json"]);
+    assert_eq!(
+        (&both[0]["n"], &both[0]["over"]),
+        (&400.into(), &over.into())
+    );
+    assert!(both[0]["disk_over"].is_null(), "{both}");
+    // Without limits nothing is said of any.
+    assert!(limits(&["../../baseline/16/randread.log_lat.log", "--json"]).is_null());
+}
+
 fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir.join("plots")).unwrap();
     let mut names: Vec<String> = entries

@@ -15,8 +15,11 @@ use crate::command::{Command, Issue};
 use crate::sys::{Sys, SysBlock, text};
 
 mod ata;
+mod limits;
 mod nvme;
 mod scsi;
+
+pub use limits::{FIGURES as LIMIT_FIGURES, LimitCount, MissedTime, limit_counts, missed_limit};
 
 /// Longest time that a drive may take to answer: the commands are of those that
 /// it answers from memory. A drive that is busy erasing needs its time.

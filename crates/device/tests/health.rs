@@ -6,7 +6,9 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::time::Duration;
 
+use fathom_device::cdl::CdlPage;
 use fathom_device::command::{Command, Played, Reply};
+use fathom_device::health::{LimitCount, MissedTime, limit_counts};
 use fathom_device::{Health, Sys};
 use fathom_model::LedgerEvent;
 
@@ -319,6 +321,102 @@ fn an_ata_drive_is_not_asked_for_logs_and_pages_that_it_lacks() {
     let health = Health::of_path(&tape, &sys, Path::new("/dev/sda"));
     assert_eq!(health.powered, Some(Duration::from_secs(5 * 3600)));
     assert_eq!((health.used_percent, tape.issued().len()), (None, 3));
+}
+
+fn missed(page: CdlPage, number: u8, missed: MissedTime, n: u64) -> LimitCount {
+    LimitCount {
+        page,
+        number,
+        missed,
+        n,
+    }
+}
+
+#[test]
+fn scsi_disks_tell_how_many_ios_missed_each_limit() {
+    let limits = ("device/cdl_supported", "1\n");
+    let (_root, sys) = disk("sdc", &[("device/vendor", "ACME    \n"), limits]);
+    let node = sys.by_path(Path::new("/dev/sdc")).unwrap();
+    let counters = |inactive: u32, active: u32, duration: u32| {
+        let mut value = [inactive, active, duration].map(u32::to_be_bytes).concat();
+        value.resize(32, 0);
+        value
+    };
+    let (reads, writes) = (counters(1, 2, 3), counters(0, 0, u32::MAX));
+    let mut log = page(0x59, &[(1, &[0; 8]), (0x11, &reads), (0x27, &writes)]);
+    log[1] = 0x21;
+    let tape = Played::new([good(log.clone())]);
+    use MissedTime::{Active, Duration, Inactive};
+    assert_eq!(
+        limit_counts(&tape, &node),
+        [
+            missed(CdlPage::T2a, 1, Inactive, 1),
+            missed(CdlPage::T2a, 1, Active, 2),
+            missed(CdlPage::T2a, 1, Duration, 3),
+            missed(CdlPage::T2b, 7, Inactive, 0),
+            missed(CdlPage::T2b, 7, Active, 0),
+            missed(CdlPage::T2b, 7, Duration, u32::MAX.into()),
+        ]
+    );
+    assert_eq!(cdbs(&tape), [[0x4d, 0, 0x59, 0x21, 0, 0, 0, 4, 0, 0]]);
+    // Another page than the one that was asked for, one that is cut, none.
+    log[1] = 0;
+    for reply in [good(log), good(vec![0x59, 0x21, 1, 0, 0]), refused()] {
+        assert_eq!(limit_counts(&Played::new([reply]), &node), []);
+    }
+    // A disk without limits is asked nothing.
+    let (_root, sys) = scsi();
+    let node = sys.by_path(Path::new("/dev/sdc")).unwrap();
+    let tape = Played::new([]);
+    assert_eq!(limit_counts(&tape, &node), []);
+    assert_eq!(tape.issued().len(), 0);
+}
+
+#[test]
+fn ata_disks_count_what_each_limit_chooses() {
+    const VALID: u8 = 0xc0;
+    let limits = ("device/cdl_supported", "1\n");
+    let (_root, sys) = disk("sda", &[("device/vendor", "ATA     \n"), limits]);
+    let node = sys.by_path(Path::new("/dev/sda")).unwrap();
+    // A and B of reads with limit 1, A of reads with limit 2, B of writes with limit 7, and
+    // counters that the disk has and does not keep now, or that are off.
+    let counters = statistics(
+        9,
+        &[
+            (16, 5, VALID),
+            (128, 6, VALID),
+            (24, 0, VALID),
+            (184 + 48, 7, VALID),
+            (32, 8, 0x80),
+            (40, 9, VALID),
+        ],
+    );
+    let mut log = vec![0; 512];
+    put(&mut log, 64 + 12, &[1, 2]);
+    put(&mut log, 96 + 12, &[3, 0]);
+    put(&mut log, 128 + 12, &[1, 0]);
+    // All commands with limit 4: no misses.
+    put(&mut log, 160 + 12, &[4, 0]);
+    put(&mut log, 288 + 6 * 32 + 12, &[0, 3]);
+    let tape = Played::new([
+        good(identity(0x4020)),
+        good(list(&[0, 1, 9])),
+        good(counters),
+        good(log),
+    ]);
+    assert_eq!(
+        limit_counts(&tape, &node),
+        [
+            missed(CdlPage::T2a, 1, MissedTime::Inactive, 5),
+            missed(CdlPage::T2a, 1, MissedTime::Active, 6),
+            missed(CdlPage::T2a, 2, MissedTime::Either, 0),
+            missed(CdlPage::T2b, 7, MissedTime::Either, 7),
+        ]
+    );
+    // A disk without that page is not asked for it.
+    let tape = Played::new([good(identity(0x4020)), good(list(&[0, 1]))]);
+    assert_eq!(limit_counts(&tape, &node), []);
+    assert_eq!(tape.issued().len(), 2);
 }
 
 #[test]

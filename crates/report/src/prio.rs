@@ -98,8 +98,17 @@ pub fn text(prio: &Prio, style: Style) -> String {
     text
 }
 
+/// The column of what the host and the disk count, where the disk says anything.
+const DISK: usize = 8;
+
 fn grid(workload: &PrioCurve) -> Grid {
-    let mut grid = Grid::new([
+    let classes = workload
+        .points
+        .iter()
+        .filter_map(|point| point.measured.as_ref());
+    let mut classes = classes.flat_map(|measured| &measured.classes);
+    let disk_says = classes.any(|class| class.disk_over.is_some());
+    let mut columns = vec![
         figures("QD", 0),
         words("I/Os", 0),
         figures("number", 4),
@@ -108,10 +117,15 @@ fn grid(workload: &PrioCurve) -> Grid {
         figures("mean", 2),
         figures("p99", 1),
         figures("over limit", 0),
+        figures("host/disk", 0),
         figures("aborted", 0),
         figures("against baseline", 0),
-    ])
-    .continued(2);
+    ];
+    if !disk_says {
+        columns.remove(DISK);
+    }
+    let width = columns.len();
+    let mut grid = Grid::new(columns).continued(2);
     for point in &workload.points {
         let depth = point.depth.to_string();
         let Some(measured) = &point.measured else {
@@ -121,7 +135,7 @@ fn grid(workload: &PrioCurve) -> Grid {
                 (None, false) => "no I/O came back",
             };
             let mut line: Vec<GridCell> = vec![depth.into(), GridCell::new(Tone::Bad, why)];
-            line.resize_with(10, GridCell::default);
+            line.resize_with(width, GridCell::default);
             grid.line(line);
             continue;
         };
@@ -132,7 +146,7 @@ fn grid(workload: &PrioCurve) -> Grid {
                 true => String::new(),
                 false => against(point),
             };
-            grid.line([
+            let mut line = vec![
                 depth.take().unwrap_or_default().into(),
                 who(workload, measured, class).into(),
                 class.n.to_string().into(),
@@ -144,29 +158,37 @@ fn grid(workload: &PrioCurve) -> Grid {
                     .over
                     .map_or_else(String::new, |_| share(class.over_share()))
                     .into(),
+                counts(class).into(),
                 aborted(class).into(),
                 against.into(),
-            ]);
+            ];
+            if !disk_says {
+                line.remove(DISK);
+            }
+            grid.line(line);
         }
         if several {
-            let all = |text: String| GridCell::new(Tone::Strong, text);
-            grid.line([
-                GridCell::default(),
-                all("all".to_owned()),
-                all(measured.n.to_string()),
-                GridCell::default(),
-                all(rate(measured.iops)),
-                GridCell::default(),
-                GridCell::default(),
-                GridCell::default(),
-                all(measured
-                    .aborted
-                    .map_or_else(String::new, |n| share(IoShare::of(n, measured.n + n)))),
-                all(against(point)),
-            ]);
+            grid.line(all_line(point, measured, disk_says));
         }
     }
     grid
+}
+
+/// The line of all I/Os of a depth.
+fn all_line(point: &DepthPoint, measured: &DepthFigures, disk_says: bool) -> Vec<GridCell> {
+    let all = |text: String| GridCell::new(Tone::Strong, text);
+    let mut line = vec![
+        GridCell::default(),
+        all("all".to_owned()),
+        all(measured.n.to_string()),
+        GridCell::default(),
+        all(rate(measured.iops)),
+    ];
+    line.resize_with(if disk_says { DISK + 1 } else { DISK }, GridCell::default);
+    let aborted = measured.aborted;
+    let aborted = aborted.map_or_else(String::new, |n| share(IoShare::of(n, measured.n + n)));
+    line.extend([all(aborted), all(against(point))]);
+    line
 }
 
 /// What tells the I/Os of a class from others.
@@ -217,6 +239,13 @@ fn share(share: Option<IoShare>) -> String {
         // 95 % of the normal distribution, as everywhere behind a ±.
         Some(share) => format!("{:.2} ± {:.2} %", share.percent, 1.96 * share.error_percent),
     }
+}
+
+/// How many missed their limit by the host's clock, and how many by the disk's own count;
+/// empty where the disk does not say.
+fn counts(class: &PriorityClass) -> String {
+    let both = class.over.zip(class.disk_over);
+    both.map_or_else(String::new, |(host, disk)| format!("{host}/{disk}"))
 }
 
 /// Nobody can say: `?`. Nothing could be: empty.
@@ -296,6 +325,9 @@ struct ClassDocument {
     over_percent: Option<f64>,
     /// Of a 95 % interval, the half.
     over_percent_error: Option<f64>,
+    /// What the disk itself counts of I/Os that missed this limit, the ramp among them;
+    /// null where it does not say.
+    disk_over: Option<u64>,
     aborted: Option<u64>,
     aborted_percent: Option<f64>,
     aborted_percent_error: Option<f64>,
@@ -364,6 +396,7 @@ impl ClassDocument {
             over: class.over,
             over_percent: percent(over),
             over_percent_error: error(over),
+            disk_over: class.disk_over,
             aborted: class.aborted,
             aborted_percent: percent(aborted),
             aborted_percent_error: error(aborted),

@@ -4,9 +4,10 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use fathom_device::health::LIMIT_FIGURES;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::{OutputFormat, select};
-use fathom_model::Event;
+use fathom_model::{Event, EvidenceSum};
 
 use super::log_name;
 
@@ -18,7 +19,12 @@ pub struct ResultFolder {
     log: String,
     record: PathBuf,
     step: Option<String>,
+    evidence: EvidenceSum,
 }
+
+/// What the disk counted of its limits in a measurement, where it does: a line each,
+/// `cdl_t2a_1_duration 12`.
+pub const STATISTICS: &str = "cdl_statistics";
 
 impl ResultFolder {
     /// Makes the folder, of a new run with I/Os of this kind into the record `dir`.
@@ -32,6 +38,7 @@ impl ResultFolder {
             log: log_name(rw.name()),
             record: record.to_owned(),
             step: None,
+            evidence: EvidenceSum::default(),
         })
     }
 
@@ -41,7 +48,11 @@ impl ResultFolder {
     /// What cannot be written.
     pub fn take(&mut self, event: &Event) -> io::Result<()> {
         match event {
-            Event::Step { name, .. } => self.step = Some(name.clone()),
+            Event::Step { name, .. } => {
+                self.step = Some(name.clone());
+                self.evidence = EvidenceSum::default();
+            }
+            Event::Evidence(interval) => self.evidence.add(interval),
             Event::StepEnded { .. } => {
                 if let Some(name) = self.step.take() {
                     return self.keep(&name);
@@ -60,6 +71,10 @@ impl ResultFolder {
         fs::create_dir_all(&to)?;
         let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
         fs::write(to.join("fio.log"), select(&kept, &[OutputFormat::Normal]))?;
+        let counts = self.counts();
+        if !counts.is_empty() {
+            fs::write(to.join(STATISTICS), counts)?;
+        }
         let (from, to) = (raw_dir.join(&self.log), to.join(&self.log));
         if !from.exists() {
             return Ok(());
@@ -70,6 +85,21 @@ impl ResultFolder {
         }
         // A log may be large: one file under both names where that can be.
         fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop))
+    }
+}
+
+impl ResultFolder {
+    /// The counts of the disk, as [`STATISTICS`] has them.
+    fn counts(&self) -> String {
+        let Some(disk) = self.evidence.devices("target").next() else {
+            return String::new();
+        };
+        let of_disk = |(name, n): (&String, &u64)| {
+            let figure = name.strip_prefix(disk)?.strip_prefix('.')?;
+            let is_limit = figure.starts_with(LIMIT_FIGURES);
+            is_limit.then(|| format!("{figure} {n}\n"))
+        };
+        self.evidence.counts.iter().filter_map(of_disk).collect()
     }
 }
 

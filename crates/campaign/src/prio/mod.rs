@@ -13,7 +13,7 @@ mod folder;
 mod ready;
 mod script;
 
-pub use folder::{ResultFolder, raw_dir};
+pub use folder::{ResultFolder, STATISTICS, raw_dir};
 pub use ready::PrioReady;
 pub use script::PrioScript;
 

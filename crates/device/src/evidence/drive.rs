@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::EvidenceReading;
-use crate::Health;
 use crate::command::KernelDevices;
+use crate::health::{Health, LimitCount, limit_counts};
 use crate::sys::{Sys, SysBlock, names_in, text};
 
 /// Reads the links and drives of devices.
@@ -111,9 +111,18 @@ fn health(sys: &Sys, device: &SysBlock, reading: &mut EvidenceReading) {
     );
     reading.count(&device.name, "thermal_s", health.thermal_s);
     reading.gauge(&device.name, "spare_percent", health.spare_percent);
+    limits(&limit_counts(&KernelDevices, device), device, reading);
     let known = reading
         .gauges
         .contains_key(&format!("{}.celsius", device.name));
     let celsius = health.temperature_celsius.filter(|_| !known);
     reading.gauge(&device.name, "celsius", celsius);
+}
+
+/// I/Os that missed a duration limit, as the disk counts them: `cdl_t2a_1_duration`.
+fn limits(counts: &[LimitCount], device: &SysBlock, reading: &mut EvidenceReading) {
+    for count in counts {
+        let figure = count.missed.figure(count.page, count.number);
+        reading.count(&device.name, &figure, Some(count.n));
+    }
 }

@@ -52,22 +52,10 @@ pub(super) fn statistics(page: u8) -> Command {
 }
 
 pub(super) fn health(ask: &HealthQuery, block_bytes: u64) -> Health {
-    let sector = |command: Command| ask.data(&command).filter(|data| data.len() == BYTES);
-    // A drive would keep a command that it does not know among its errors.
-    if !sector(identify()).is_some_and(|identity| has_logs(&identity)) {
-        return Health::default();
-    }
-    let Some(list) = sector(statistics(LIST)) else {
+    let Some(list) = statistics_list(ask) else {
         return Health::default();
     };
-    let read = |page: u8| {
-        has_page(&list, page)
-            .then(|| sector(statistics(page)))
-            .flatten()
-            // Byte 2 of a page repeats its number.
-            .filter(|data| data[2] == page)
-            .unwrap_or_default()
-    };
+    let read = |page: u8| listed(ask, &list, page).unwrap_or_default();
     let (general, errors) = (read(GENERAL), read(ERRORS));
     let (temperature, solid_state) = (read(TEMPERATURE), read(SOLID_STATE));
     let moved = |at| statistic(&general, at, 6)?.checked_mul(block_bytes);
@@ -83,6 +71,35 @@ pub(super) fn health(ask: &HealthQuery, block_bytes: u64) -> Health {
         used_percent: statistic(&solid_state, 8, 1).map(|percent| percent as f64),
         ..Health::default()
     }
+}
+
+/// A sector that a command gives, whole.
+fn sector(ask: &HealthQuery, command: &Command) -> Option<Vec<u8>> {
+    ask.data(command).filter(|data| data.len() == BYTES)
+}
+
+/// Which pages of statistics there are; none of a drive without logs, which would keep a
+/// command that it does not know among its errors.
+fn statistics_list(ask: &HealthQuery) -> Option<Vec<u8>> {
+    sector(ask, &identify()).filter(|identity| has_logs(identity))?;
+    sector(ask, &statistics(LIST))
+}
+
+fn listed(ask: &HealthQuery, list: &[u8], page: u8) -> Option<Vec<u8>> {
+    let is_there = has_page(list, page);
+    let data = is_there.then(|| sector(ask, &statistics(page)))?;
+    // Byte 2 of a page repeats its number.
+    data.filter(|data| data[2] == page)
+}
+
+/// A page of the statistics, where the drive has it.
+pub(super) fn statistics_page(ask: &HealthQuery, page: u8) -> Option<Vec<u8>> {
+    listed(ask, &statistics_list(ask)?, page)
+}
+
+/// The first page of a log that is known to be there.
+pub(super) fn log_page(ask: &HealthQuery, log: u8) -> Option<Vec<u8>> {
+    sector(ask, &read(READ_LOG, log, 0))
 }
 
 /// Whether the General Purpose Logging feature set is there: bit 5 of word 84,
@@ -101,7 +118,7 @@ fn has_page(list: &[u8], page: u8) -> bool {
 
 /// A statistic: eight bytes, in the highest of which bit 7 says that the drive
 /// has it and bit 6 that its value is valid (ACS-4 9.5.1).
-fn statistic(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
+pub(super) fn statistic(page: &[u8], at: usize, bytes: usize) -> Option<u64> {
     let flags = page.get(at + 7)?;
     (flags >> 6 == 0b11)
         .then(|| little(page, at, bytes))

@@ -24,10 +24,26 @@ const STATISTICS: u8 = 0x19;
 
 /// The command that reads a page.
 pub(super) fn command(page: u8) -> Command {
-    let [high, low] = BYTES.to_be_bytes();
+    log_sense(page, 0, BYTES)
+}
+
+/// The command that reads so much of a subpage.
+pub(super) fn log_sense(page: u8, subpage: u8, bytes: u16) -> Command {
+    let [high, low] = bytes.to_be_bytes();
     Command::Scsi {
-        cdb: vec![LOG_SENSE, 0, CUMULATIVE | page, 0, 0, 0, 0, high, low, 0],
-        data: CommandData::In(u32::from(BYTES)),
+        cdb: vec![
+            LOG_SENSE,
+            0,
+            CUMULATIVE | page,
+            subpage,
+            0,
+            0,
+            0,
+            high,
+            low,
+            0,
+        ],
+        data: CommandData::In(u32::from(bytes)),
         timeout: TIMEOUT,
     }
 }
@@ -66,7 +82,7 @@ pub(super) fn health(ask: &HealthQuery, block_bytes: u64) -> Health {
 }
 
 /// The value of a parameter: its code is in bytes 0 and 1, its length in byte 3.
-fn parameter(page: &[u8], code: u64) -> Option<&[u8]> {
+pub(super) fn parameter(page: &[u8], code: u64) -> Option<&[u8]> {
     let length = usize::try_from(big(page, 2, 2)?).ok()?;
     let mut rest = page.get(4..page.len().min(4 + length))?;
     loop {

@@ -1,6 +1,7 @@
 //! The document of latency logs: `fathom.lat/1`.
 
 use fathom_analysis::latlog::{Breakdown, LatencyFigures, LogInterval, Statistics};
+use fathom_analysis::priority::MissedLimit;
 use fathom_model::{Direction, PrioColumn};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,8 +32,24 @@ struct LogDocument<'l> {
     notes: &'l [String],
     /// `absent`, `real_time`, `value`
     priority_column: &'static str,
+    /// I/Os that missed their limit, where the limits lie beside the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    limits: Vec<LimitDocument>,
     #[serde(flatten)]
     statistics: Option<LogStatistics<'l>>,
+}
+
+/// I/Os that named a limit.
+#[derive(Debug, Serialize, JsonSchema)]
+struct LimitDocument {
+    direction: Direction,
+    number: u8,
+    limit_ns: Option<u64>,
+    n: u64,
+    /// Those that took longer.
+    over: u64,
+    /// Those that the disk itself counts; null where it does not say.
+    disk_over: Option<u64>,
 }
 
 /// What a log says.
@@ -145,7 +162,21 @@ impl<'l> LogDocument<'l> {
                 PrioColumn::RealTime => "real_time",
                 PrioColumn::Value => "value",
             },
+            limits: log.limits.iter().map(LimitDocument::of).collect(),
             statistics: log.statistics.map(|of| LogStatistics::of(log, of)),
+        }
+    }
+}
+
+impl LimitDocument {
+    fn of(missed: &MissedLimit) -> Self {
+        Self {
+            direction: missed.dir,
+            number: missed.limit.number,
+            limit_ns: missed.limit.ns,
+            n: missed.n,
+            over: missed.over,
+            disk_over: missed.disk,
         }
     }
 }

@@ -7,8 +7,9 @@ use fathom_analysis::latlog::{
     Breakdown, HISTOGRAM_ERROR_PERCENT, LatencyFigures, LatencyGroup, LatencyKey, LogInterval,
     PERCENTS, Statistics,
 };
+use fathom_analysis::priority::{IoShare, MissedLimit};
 use fathom_model::log::class_name;
-use fathom_model::{Direction, PrioColumn, text};
+use fathom_model::{Direction, PrioColumn, text, units};
 mod document;
 
 pub use self::document::{LatDocument, document};
@@ -31,6 +32,8 @@ pub struct LatLog<'l> {
     pub skipped: u64,
     /// What else a reader has to know.
     pub notes: Vec<String>,
+    /// I/Os that missed their limit, where limits are known.
+    pub limits: &'l [MissedLimit],
     /// `None` without any line.
     pub statistics: Option<&'l Statistics>,
 }
@@ -328,6 +331,7 @@ pub fn text(log: &LatLog, by: &[Breakdown], style: Style) -> String {
     }
     text.push('\n');
     text += &notes(log, style);
+    text += &limits(log.limits, style);
     let default = log.by_default(statistics);
     let shown = if by.is_empty() { &default } else { by };
     for named in Groups::of_whole(statistics).named(log.prio, shown) {
@@ -356,6 +360,35 @@ fn notes(log: &LatLog, style: Style) -> String {
         .iter()
         .map(|note| style.paint(Tone::Doubtful, &format!("  {note}")) + "\n")
         .collect()
+}
+
+/// How many I/Os missed their limit, by the log and by the disk's own count.
+fn limits(all: &[MissedLimit], style: Style) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut text = style.paint(Tone::Strong, "Over their limit:") + "\n";
+    for MissedLimit {
+        dir,
+        limit,
+        n,
+        over,
+        disk,
+    } in all
+    {
+        let ns = limit.ns.unwrap_or_default() as f64;
+        let percent = IoShare::of(*over, *n).map_or(0.0, |share| share.percent);
+        let _ = write!(
+            text,
+            "    limit {} of {}s ({}): {over} of {n} ({percent:.2} %)",
+            limit.number,
+            dir.name(),
+            units::latency(ns)
+        );
+        text += &disk.map_or_else(String::new, |disk| format!(", {disk} by the disk's count"));
+        text.push('\n');
+    }
+    text
 }
 
 fn over_time(log: &LatLog, by: &[Breakdown], statistics: &Statistics) -> Grid {

@@ -220,6 +220,7 @@ fn shown(done: &PopulationRead) -> LatLog<'_> {
         lines: done.lines,
         skipped: done.skipped,
         notes: done.notes.clone(),
+        limits: &done.limits,
         statistics: done.statistics.as_ref(),
     }
 }

@@ -8,6 +8,7 @@ use anyhow::Context;
 use fathom_analysis::latlog::{
     CollectSettings, CollectedLog, LogCollector, Statistics, StatisticsWanted, TooMany,
 };
+use fathom_analysis::priority::{LimitMisses, MissedLimit};
 use fathom_engine::fio::log::{
     self, BinLayout, Collect, Histograms, Log, LogError, LogName, Options,
 };
@@ -16,6 +17,7 @@ use fathom_model::{Exit, LogEntry, LogKind, PrioColumn, units};
 use super::{Args, STDIN};
 use crate::cmd::ExitError;
 use crate::cmd::fiolog::{self, job_of};
+use crate::cmd::prio::limits::Descriptors;
 
 /// Folders below a named one that are looked into.
 const DEPTH_MAX: u8 = 8;
@@ -41,6 +43,8 @@ pub(super) struct PopulationRead {
     pub(super) skipped: u64,
     pub(super) notes: Vec<String>,
     pub(super) statistics: Option<Statistics>,
+    /// By limit, where limits are known.
+    pub(super) limits: Vec<MissedLimit>,
 }
 
 /// A log that was read.
@@ -53,6 +57,7 @@ struct LogRead {
     /// Bytes that its latencies take.
     memory: usize,
     parts: Vec<LogCollector>,
+    limits: Vec<MissedLimit>,
 }
 
 /// What was named on the command line, in populations.
@@ -157,13 +162,16 @@ fn in_order(path: &Path) -> Vec<(u64, String)> {
         .collect()
 }
 
-/// The lines of one part of a log.
-struct LatencyLines(LogCollector);
+/// The lines of one part of a log, held to limits where there are any.
+struct LatencyLines(LogCollector, Option<LimitMisses>);
 
 impl Collect for LatencyLines {
     #[inline]
     fn add(&mut self, entry: &LogEntry) {
         self.0.add(entry);
+        if let Some(misses) = &mut self.1 {
+            misses.add(entry);
+        }
     }
 
     fn end(&mut self) {
@@ -214,11 +222,15 @@ pub(super) fn read(population: &Population, args: &Args) -> anyhow::Result<Popul
         all.iter().map(|log| log.lines).sum(),
         all.iter().map(|log| log.skipped).sum(),
     );
+    let mut limits = Vec::new();
     let logs = all.into_iter().zip(names);
-    let logs = logs.map(|(log, (host, job))| CollectedLog {
-        host,
-        job,
-        parts: log.parts,
+    let logs = logs.map(|(log, (host, job))| {
+        add_limits(&mut limits, log.limits);
+        CollectedLog {
+            host,
+            job,
+            parts: log.parts,
+        }
     });
     let wanted = StatisticsWanted {
         by: &args.by,
@@ -246,8 +258,28 @@ pub(super) fn read(population: &Population, args: &Args) -> anyhow::Result<Popul
         lines,
         skipped,
         notes,
+        // A mean over a window misses nothing.
+        limits: match &statistics {
+            Some(statistics) if !statistics.averaged => limits,
+            _ => Vec::new(),
+        },
         statistics,
     })
+}
+
+/// Adds what missed the limits of another log; what the disk counted is known where it is
+/// of all of them.
+fn add_limits(all: &mut Vec<MissedLimit>, of_log: Vec<MissedLimit>) {
+    for more in of_log {
+        let same = |one: &&mut MissedLimit| (one.dir, one.limit) == (more.dir, more.limit);
+        match all.iter_mut().find(same) {
+            Some(one) => {
+                (one.n, one.over) = (one.n + more.n, one.over + more.over);
+                one.disk = one.disk.zip(more.disk).map(|(a, b)| a + b);
+            }
+            None => all.push(more),
+        }
+    }
 }
 
 /// Host and job of each log; of two that are called the same, their paths.
@@ -348,7 +380,19 @@ fn read_log(file: &Path, memory: usize, args: &Args) -> anyhow::Result<LogRead> 
     if kind == Some(LogKind::ClatHistograms) {
         return histogram_log(file, settings, args);
     }
-    let new = |_| LatencyLines(LogCollector::new(settings));
+    let descriptors = match file == Path::new(STDIN) {
+        true => Ok(Descriptors::default()),
+        false => Descriptors::of_log(file),
+    };
+    let (descriptors, unknown) = match descriptors {
+        Ok(descriptors) => (descriptors, None),
+        Err(why) => (Descriptors::default(), Some(why)),
+    };
+    let limits = descriptors.limits();
+    let new = |_| {
+        let misses = (!limits.is_empty()).then(|| LimitMisses::new(limits.clone()));
+        LatencyLines(LogCollector::new(settings), misses)
+    };
     let (file, read) = match file == Path::new(STDIN) {
         true => {
             let name = Path::new("stdin");
@@ -363,16 +407,27 @@ fn read_log(file: &Path, memory: usize, args: &Args) -> anyhow::Result<LogRead> 
         }
         read => read.map_err(|error| failed(error, args))?,
     };
+    let mut misses = LimitMisses::default();
     let parts = std::mem::take(&mut log.parts).into_iter();
-    let parts: Vec<LogCollector> = parts.map(|LatencyLines(part)| part).collect();
+    let parts: Vec<LogCollector> = parts
+        .map(|LatencyLines(part, of_part)| {
+            misses.merge(of_part.unwrap_or_default());
+            part
+        })
+        .collect();
+    let mut limits = misses.by_limit();
+    for missed in &mut limits {
+        missed.disk = descriptors.counted(missed, file);
+    }
     let taken = |part: &LogCollector| settings.memory.saturating_sub(part.memory_left());
     Ok(LogRead {
         prio: log.form.map(|form| form.prio),
         lines: log.lines,
         skipped: log.skipped,
-        notes: notes(file, &log, args),
+        notes: notes(file, &log, args).into_iter().chain(unknown).collect(),
         memory: parts.iter().map(taken).sum(),
         parts,
+        limits,
     })
 }
 
@@ -410,6 +465,7 @@ fn histogram_log(file: &Path, settings: CollectSettings, args: &Args) -> anyhow:
         notes,
         memory: 0,
         parts: vec![lines],
+        limits: Vec::new(),
     })
 }
 

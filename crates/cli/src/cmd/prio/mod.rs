@@ -6,6 +6,7 @@ use super::Global;
 
 mod args;
 mod hosts;
+pub mod limits;
 mod outcome;
 pub mod pages;
 pub mod plot;

@@ -5,8 +5,10 @@ use std::path::Path;
 use fathom_analysis::latlog::TooMany;
 use fathom_analysis::priority::{Classes, DepthFigures, DurationLimits, Limit, aborted};
 use fathom_campaign::prio::{log_name, raw_dir};
+use fathom_device::cdl::CdlPage;
+use fathom_device::health::{MissedTime, missed_limit};
 use fathom_engine::fio::log::{self, Collect, Options};
-use fathom_model::{Direction, Event, Exit, JobResult, LogEntry, Outcome, RunStatus};
+use fathom_model::{Direction, Event, EvidenceSum, Exit, JobResult, LogEntry, Outcome, RunStatus};
 use fathom_record::Record;
 use fathom_report::prio::{DepthPoint, Prio, PrioCurve, compare};
 use serde_json::Value;
@@ -47,6 +49,9 @@ pub fn read(dir: &Path) -> anyhow::Result<Prio> {
     let is_running = record.status().is_none();
     for step in steps(&record) {
         let mut point = step.measure(dir, &limits, ramp);
+        if let Some(measured) = &mut point.measured {
+            measured.put_disk_counts(|dir, number| step.missed(&facts, dir, number));
+        }
         point.interrupted = step.is_broken_off(is_running);
         match workloads.last_mut() {
             Some(last) if last.name == step.point.series => last.points.push(point),
@@ -100,6 +105,8 @@ struct Step<'r> {
     failure: Option<String>,
     /// `None`: it goes on, or was broken off.
     ended: Option<Outcome>,
+    /// What was read of the disk meanwhile.
+    evidence: EvidenceSum,
     /// Counts failed I/Os among those that it issued, and errors of the ramp.
     is_fio: bool,
 }
@@ -118,9 +125,11 @@ fn steps(record: &Record) -> Vec<Step<'_>> {
                 job: None,
                 failure: None,
                 ended: None,
+                evidence: EvidenceSum::default(),
                 is_fio: false,
             }),
             (Event::EngineStarted { engine, .. }, Some(step)) => step.is_fio = engine == "fio",
+            (Event::Evidence(interval), Some(step)) => step.evidence.add(interval),
             (Event::Finished { results }, Some(step)) => step.job = results.jobs.first(),
             // Behind its end a failure is the run's.
             (Event::Failure(failure), Some(step)) if step.ended.is_none() => {
@@ -139,6 +148,24 @@ impl Step<'_> {
             Some(outcome) => outcome == Outcome::Interrupted,
             None => !is_running,
         }
+    }
+
+    /// How many I/Os missed a limit, as the disk counts them: by the time that they are
+    /// held to here.
+    fn missed(&self, facts: &Value, dir: Direction, number: u8) -> Option<u64> {
+        let page = match dir {
+            Direction::Read => CdlPage::T2a,
+            _ => CdlPage::T2b,
+        };
+        let disk = self.evidence.devices("target").next()?;
+        let count = |missed: MissedTime| {
+            let figure = missed.figure(page, number);
+            self.evidence.count(&format!("{disk}.{figure}"))
+        };
+        let mut limits = facts["limits"].as_array()?.iter();
+        let limit = limits
+            .find(|limit| limit["page"] == page.name() && limit["number"] == u64::from(number))?;
+        missed_limit(limit["duration_guideline"] != "no limit", count)
     }
 
     fn measure(&self, dir: &Path, limits: &DurationLimits, ramp: bool) -> DepthPoint {

@@ -12,8 +12,8 @@ use fathom_engine::fio::log::{self, Collect, LogName, Options};
 use fathom_model::{Direction, Exit, LogEntry, LogKind};
 use fathom_report::graphs::prio::{BIN_NS, Depth, FINE_BIN_NS, PrioPlot};
 
+use super::super::limits;
 use super::FolderNotices;
-use super::limits;
 use crate::cmd::ExitError;
 
 /// Memory for exact percentiles of one log, in bytes; beyond they are within 0.79 %.

@@ -1,7 +1,6 @@
 //! `fathom prio plot`: the plots of a folder of results.
 
 mod folder;
-mod limits;
 
 use std::path::PathBuf;
 
