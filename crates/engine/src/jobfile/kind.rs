@@ -189,7 +189,7 @@ fn narrow(spec: &Spec, text: &str, n: i64) -> Result<i64, ValueFault> {
 
 fn limits(spec: &Spec, text: &str, n: f64) -> Result<(), ValueFault> {
     let fault = |which: &str, limit: f64| {
-        let message = format!("{} is out of range: {which} {limit}", text.trim());
+        let message = format!("{} is a value out of range: {which} {limit}", text.trim());
         Err(ValueFault::new(0, text.len(), message))
     };
     match (spec.min, spec.max) {

@@ -103,7 +103,8 @@ pub(super) fn measured_ns(member: &Member, clock: &TickClock) -> u64 {
 /// is read back at another time than it is written (backend.c, update_runtime).
 fn direction_ns(member: &Member, dir: DirIndex, clock: &TickClock) -> u64 {
     let whole = measured_ns(member, clock);
-    if !member.job.reads_back() || (dir == DirIndex::Read && member.job.pattern.uses(dir)) {
+    let within = member.job.pattern.uses(dir) || member.job.verify.backlog > 0;
+    if !member.job.reads_back() || (dir == DirIndex::Read && within) {
         return whole;
     }
     let stats = &member.stats;

@@ -102,7 +102,14 @@ impl SteadyWindow {
             SteadyMetric::Lat => "lat",
         };
         let kind = if self.rule.slope { "_slope" } else { "" };
-        let of = |pick: fn(&Second) -> u64| self.window.iter().map(pick).collect::<Vec<_>>();
+        // As in fio there are zeros for the seconds that a window is short of, and they
+        // count in the means (steadystate.c).
+        let of = |pick: fn(&Second) -> u64| {
+            let mut values: Vec<u64> = self.window.iter().map(pick).collect();
+            // No more than a day of them.
+            values.resize(self.seconds.min(86_400).max(values.len()), 0);
+            values
+        };
         let (iops, bw, lat) = (of(|s| s.iops), of(|s| s.bw_bytes), of(|s| s.clat_ns));
         let mean = |values: &[u64]| values.iter().sum::<u64>() / (values.len() as u64).max(1);
         let mut report = json!({

@@ -153,25 +153,17 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
         Ok(locked) => locked,
         Err(failure) => return early(failure),
     };
-    let mut open: Vec<File> = Vec::new();
-    if job.engine.opens_files() {
-        let plan = Arc::clone(&parts.plan);
-        for file in &plan.files {
-            match files::open(&job, file) {
-                Ok(opened) => {
-                    if job.files.pre_read
-                        && let Err(failure) = files::pre_read(file, &|| stop.load(Relaxed))
-                    {
-                        return early(failure);
-                    }
-                    parts.targets.push(files::target(&opened, file));
-                    open.push(opened);
-                }
-                Err(failure) => return early(failure),
-            }
-        }
-    }
     let plan = Arc::clone(&parts.plan);
+    let _open = match open_files(&job, &plan, &stop) {
+        Ok(open) => {
+            let files = open.iter().zip(&plan.files);
+            parts.targets = files
+                .map(|(open, file)| files::target(open, file))
+                .collect();
+            open
+        }
+        Err(failure) => return early(failure),
+    };
     let until = match VerifyState::load(&job, &plan.dumps, member) {
         Ok(until) => until,
         Err(failure) => return early(failure),
@@ -342,6 +334,25 @@ fn backend_failure(job: &NativeJob, error: &io::Error) -> Failure {
         Some(errno) => failure.with_errno(errno),
         None => failure,
     }
+}
+
+/// Opens the files of a job, and reads them if it wants that beforehand.
+fn open_files(
+    job: &NativeJob,
+    plan: &files::MemberFiles,
+    stop: &AtomicBool,
+) -> Result<Vec<File>, Failure> {
+    if !job.engine.opens_files() {
+        return Ok(Vec::new());
+    }
+    let open = |file| {
+        let opened = files::open(job, file)?;
+        if job.files.pre_read {
+            files::pre_read(file, &|| stop.load(Relaxed))?;
+        }
+        Ok(opened)
+    };
+    plan.files.iter().map(open).collect()
 }
 
 /// lockmem.

@@ -23,46 +23,52 @@ fn fio(dir: &std::path::Path, text: &str) -> Option<fathom_model::Results> {
     Some(json::scan(&output.stdout).documents.remove(0).results)
 }
 
+/// Jobs that end by their sizes.
+const SIZED: &[&str] = &[
+    "rw=write\nbs=4k\nsize=10k",
+    "rw=write\nbs=4k\nsize=64k\nio_size=10k",
+    "rw=randwrite\nbs=4k\nsize=64k\nio_size=10k",
+    "rw=randwrite\nbs=4k\nsize=1m\noffset=64k",
+    "rw=randwrite\nbs=4k\nsize=256k\nio_size=1m",
+    "rw=write\nbs=8k\nsize=128k\nloops=3",
+    "rw=write\nbs=4k\nsize=64k\nfilesize=256k",
+    "rw=randread\nbs=16k\nsize=1m",
+    "rw=read\nbs=4k\nsize=1m\nnrfiles=4",
+    "rw=write\nbs=4k\nsize=1m\nnrfiles=3",
+    "rw=randwrite\nbs=4k\nsize=1m\nnrfiles=7",
+    "rw=read\nbs=512\nsize=5001\nnrfiles=2",
+    "rw=write:4k\nbs=4k\nsize=256k",
+    "rw=write:12k\nbs=4k\nsize=256k",
+    "rw=write:-8k\nbs=4k\nsize=256k",
+    "rw=read:8k\nbs=16k\nsize=256k",
+    "rw=write:100k\nbs=4k\nsize=256k\noffset=64k",
+    "rw=read:4k\nbs=4k\nsize=64k\nfilesize=256k\nloops=2",
+    "rw=randwrite:4\nbs=4k\nsize=1m",
+    "rw=randwrite:4\nrw_sequencer=identical\nbs=4k\nsize=1m",
+    "rw=write\nbs=4k\nfilesize=64k-64k\nsize=64k",
+    "rw=write\nbs=4k\nkb_base=1000\nsize=1024k",
+    "rw=write\nbs=4k\nsize=4k",
+    "rw=write\nbs=4k\nsize=1m\nnumber_ios=1",
+    "rw=write\nbs=4k\nsize=1m\nnumber_ios=100",
+    "rw=randwrite\nbs=4k\nsize=50%\nfilesize=1m",
+    "rw=write\nbs=64k\nsize=1m\nnumjobs=3\noffset_increment=1m\nfilename=shared\ngroup_reporting",
+    "rw=write:112k\nbs=16k\nsize=1m\nio_size=1m\noffset=1m\nloops=2\nverify=crc32c\nverify_backlog=1\nverify_state_save=0",
+    "rw=write:112k\nbs=16k\nsize=1m\nio_size=1m\noffset=1m\nloops=2\nverify=crc32c\nverify_state_save=0",
+    "rw=write\nbs=4k\nsize=64k\nio_size=256k\nverify=crc32c\nverify_backlog=4\nverify_state_save=0",
+    "rw=write\nbs=4k\nsize=64k\nio_size=256k\nverify=crc32c\nverify_backlog=4\nverify_backlog_batch=2\nverify_state_save=0",
+    "rw=write\nbs=4k,64k\nsize=1m\nbs_is_seq_rand=1",
+    "rw=randwrite\nbs=4k,64k\nsize=1m\nbs_is_seq_rand=1\nnorandommap",
+    "rw=write\nbssplit=4k/50:6k/50\nsize=1m",
+    "rw=randwrite\nbs=4k\nsize=1m\npercentage_random=50",
+    "rw=write\nbs=4k\nsize=64k\nfile_append=1",
+    "rw=write\nbs=4k\nsize=64k\ncreate_only=1",
+    "rw=write\nbs=4k\nsize=512k\nfilesize=1m\noffset=33%\noffset_align=64k",
+    "rw=write\nbs=4k\nsize=256k\nnrfiles=4\nfile_service_type=roundrobin:3\nnumber_ios=16\nfallocate=none",
+];
+
 #[test]
 fn a_fixed_size_gives_the_same_bytes_ios_and_file_sizes() {
-    let jobs = [
-        "rw=write\nbs=4k\nsize=10k",
-        "rw=write\nbs=4k\nsize=64k\nio_size=10k",
-        "rw=randwrite\nbs=4k\nsize=64k\nio_size=10k",
-        "rw=randwrite\nbs=4k\nsize=1m\noffset=64k",
-        "rw=randwrite\nbs=4k\nsize=256k\nio_size=1m",
-        "rw=write\nbs=8k\nsize=128k\nloops=3",
-        "rw=write\nbs=4k\nsize=64k\nfilesize=256k",
-        "rw=randread\nbs=16k\nsize=1m",
-        "rw=read\nbs=4k\nsize=1m\nnrfiles=4",
-        "rw=write\nbs=4k\nsize=1m\nnrfiles=3",
-        "rw=randwrite\nbs=4k\nsize=1m\nnrfiles=7",
-        "rw=read\nbs=512\nsize=5001\nnrfiles=2",
-        "rw=write:4k\nbs=4k\nsize=256k",
-        "rw=write:12k\nbs=4k\nsize=256k",
-        "rw=write:-8k\nbs=4k\nsize=256k",
-        "rw=read:8k\nbs=16k\nsize=256k",
-        "rw=write:100k\nbs=4k\nsize=256k\noffset=64k",
-        "rw=read:4k\nbs=4k\nsize=64k\nfilesize=256k\nloops=2",
-        "rw=randwrite:4\nbs=4k\nsize=1m",
-        "rw=randwrite:4\nrw_sequencer=identical\nbs=4k\nsize=1m",
-        "rw=write\nbs=4k\nfilesize=64k-64k\nsize=64k",
-        "rw=write\nbs=4k\nkb_base=1000\nsize=1024k",
-        "rw=write\nbs=4k\nsize=4k",
-        "rw=write\nbs=4k\nsize=1m\nnumber_ios=1",
-        "rw=write\nbs=4k\nsize=1m\nnumber_ios=100",
-        "rw=randwrite\nbs=4k\nsize=50%\nfilesize=1m",
-        "rw=write\nbs=64k\nsize=1m\nnumjobs=3\noffset_increment=1m\nfilename=shared\ngroup_reporting",
-        "rw=write\nbs=4k,64k\nsize=1m\nbs_is_seq_rand=1",
-        "rw=randwrite\nbs=4k,64k\nsize=1m\nbs_is_seq_rand=1\nnorandommap",
-        "rw=write\nbssplit=4k/50:6k/50\nsize=1m",
-        "rw=randwrite\nbs=4k\nsize=1m\npercentage_random=50",
-        "rw=write\nbs=4k\nsize=64k\nfile_append=1",
-        "rw=write\nbs=4k\nsize=64k\ncreate_only=1",
-        "rw=write\nbs=4k\nsize=512k\nfilesize=1m\noffset=33%\noffset_align=64k",
-        "rw=write\nbs=4k\nsize=256k\nnrfiles=4\nfile_service_type=roundrobin:3\nnumber_ios=16\nfallocate=none",
-    ];
-    for options in jobs {
+    for options in SIZED {
         let (ours, theirs) = (folder(), folder());
         let text = format!("[j]\nioengine=psync\n{options}\n");
         let Some(fio) = fio(theirs.path(), &text) else {
@@ -123,18 +129,22 @@ fn a_full_file_system_ends_a_job_that_fills_it_without_an_error() {
         Ok(small) => small,
         Err(reason) => return fathom_testkit::skip(test, &reason),
     };
-    let text = "[j]\nrw=write\nbs=64k\nfilename=f\nfill_device=1\n[k]\nstonewall\nrw=read\nfilename=g\nsize=4k\nbs=4k\ncreate_only=1\n";
-    let seen = run(small.path(), text);
+    // What is said of it has its place elsewhere.
+    let dir = folder();
+    let file = small.path().join("f");
+    let text = "[j]\nrw=write\nbs=64k\nfilename=FILE\nfill_device=1\n[k]\nstonewall\nrw=read\nfilename=g\nsize=4k\nbs=4k\ncreate_only=1\n"
+        .replace("FILE", file.to_str().unwrap());
+    let seen = run(dir.path(), &text);
     let filled = seen.results().jobs[0].write.clone().unwrap();
-    let length = std::fs::metadata(small.path().join("f")).unwrap().len();
+    let length = std::fs::metadata(&file).unwrap().len();
     assert_eq!(seen.results().jobs[0].error, 0);
     // The last block may be written in part, which is not counted.
     assert!(
         length > 16 << 20 && length - filled.io_bytes < 64 << 10,
         "{length}"
     );
-    std::fs::remove_file(small.path().join("f")).unwrap();
-    let Some(fio) = fio(small.path(), text) else {
+    std::fs::remove_file(&file).unwrap();
+    let Some(fio) = fio(dir.path(), &text) else {
         return fathom_testkit::skip(test, "fio is not installed");
     };
     let theirs = fio.jobs[0].write.clone().unwrap();

@@ -350,14 +350,13 @@ impl Worker {
     #[inline]
     fn count_write(&mut self, file: u32) {
         let files = &self.job.files;
-        self.writes_since_fsync += 1;
-        self.writes_since_fdatasync += 1;
-        if files.fsync_every > 0 && self.writes_since_fsync >= files.fsync_every {
-            self.writes_since_fsync = 0;
+        self.writes_since.iter_mut().for_each(|writes| *writes += 1);
+        let [fsync, fdatasync] = &mut self.writes_since;
+        if files.fsync_every > 0 && *fsync >= files.fsync_every {
+            *fsync = 0;
             self.sync_due = Some((Op::Fsync, file));
-        } else if files.fdatasync_every > 0 && self.writes_since_fdatasync >= files.fdatasync_every
-        {
-            self.writes_since_fdatasync = 0;
+        } else if files.fdatasync_every > 0 && *fdatasync >= files.fdatasync_every {
+            *fdatasync = 0;
             self.sync_due = Some((Op::Fdatasync, file));
         }
         if let Some(ranges) = &mut self.ranges {

@@ -84,8 +84,8 @@ pub(super) struct Worker {
     /// fsync or fdatasync that are due, per file.
     sync_due: Option<(Op, u32)>,
     ranges: Option<SyncRanges>,
-    writes_since_fsync: u64,
-    writes_since_fdatasync: u64,
+    /// Writes since the last fsync and fdatasync.
+    writes_since: [u64; 2],
     issued_bytes: u64,
     issued_ios: u64,
     thinking: Option<Thinking>,
@@ -175,8 +175,7 @@ impl Worker {
             stamps: depth > 1 || (job.writes() && filler.works_per_write()),
             sync_due: None,
             ranges: SyncRanges::new(&job.files, plan.files.len()),
-            writes_since_fsync: 0,
-            writes_since_fdatasync: 0,
+            writes_since: [0; 2],
             issued_bytes: 0,
             issued_ios: 0,
             thinking: Thinking::new(&job.pace, &clock),
@@ -559,6 +558,9 @@ fn ends(job: &NativeJob, plan: &MemberFiles) -> (u64, u64) {
     (bytes, ios)
 }
 
+/// io_uring/io_uring.h, IORING_MAX_ENTRIES.
+const RING_ENTRIES: usize = 32_768;
+
 /// max_latency in ticks.
 fn latency_limits(job: &NativeJob, clock: &TickClock) -> [u64; 3] {
     job.pace.max_latency.map(|limit| {
@@ -570,6 +572,8 @@ fn latency_limits(job: &NativeJob, clock: &TickClock) -> [u64; 3] {
 /// Most I/Os handed over at once.
 fn most(job: &NativeJob, depth: usize) -> usize {
     match (job.queue.submit, job.engine) {
+        // A ring has no room for more.
+        (Some(submit), engine) if engine.is_ring() => (submit as usize).min(RING_ENTRIES),
         (Some(submit), _) => submit as usize,
         // No device idles.
         (None, IoEngine::Null) => depth,
@@ -755,6 +759,9 @@ mod tests {
         job.engine = IoEngine::IoUring;
         let of = |depth| most(&job, depth);
         assert_eq!([1, 2, 8, 16, 32, 128].map(of), [1, 1, 2, 4, 8, 8]);
+        job.queue.submit = Some(u32::MAX);
+        assert_eq!(most(&job, 1 << 20), RING_ENTRIES);
+        job.queue.submit = None;
         job.engine = IoEngine::Null;
         assert_eq!(most(&job, 32), 32);
     }

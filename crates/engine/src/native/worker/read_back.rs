@@ -163,7 +163,11 @@ impl Worker {
         let history = self.verify.as_mut().and_then(|v| v.history.as_mut());
         match history {
             Some(history) if history.len() > 0 => history.settle(usize::MAX),
-            _ => return false,
+            Some(_) => {
+                self.count_pass();
+                return false;
+            }
+            None => return false,
         }
         self.read_back_from(now, false);
         if matches!(self.job.engine, IoEngine::Null | IoEngine::IoUringCmd) {
@@ -195,11 +199,21 @@ impl Worker {
         true
     }
 
+    /// All that a pass wrote has been read back.
+    fn count_pass(&mut self) {
+        if let Some(verify) = &mut self.verify {
+            verify.passes += u64::from(self.measuring);
+        }
+    }
+
     fn read_back_from(&mut self, now: u64, partial: bool) {
         if let Some(verify) = &mut self.verify {
             (verify.reading_back, verify.partial) = (true, partial);
         }
-        self.stats.read_back_since.store(now, Relaxed);
+        // What is read back within a pass takes the time of its writes (backend.c, do_io).
+        if !partial {
+            self.stats.read_back_since.store(now, Relaxed);
+        }
     }
 
     /// verify_only: takes up an I/O of a log without doing it; whether it did.
@@ -288,11 +302,10 @@ impl Worker {
 
     fn end_read_back(&mut self, now: u64) {
         let since = self.stats.read_back_since.swap(0, Relaxed);
-        if self.measuring {
+        if self.measuring && since > 0 {
             bump(&self.stats.read_back, now.saturating_sub(since));
         }
         if let Some(verify) = &mut self.verify {
-            verify.passes += u64::from(self.measuring && !verify.partial);
             verify.reading_back = false;
             if let Some(history) = &mut verify.history {
                 history.drop_read();

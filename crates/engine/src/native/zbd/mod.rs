@@ -156,7 +156,9 @@ impl ZonedDevice {
         };
         let end = table.start_of(table.at(start + len));
         if end <= begin {
-            return Err(refused("the job's part is less than one zone"));
+            return Err(refused(
+                "the job's part holds no whole zone: size and io_size must be at least one zone, from its start on",
+            ));
         }
         Ok((begin, end - begin))
     }
@@ -172,20 +174,29 @@ impl ZonedDevice {
         let options = &job.extent.zones;
         let sizes = &job.pattern.sizes;
         let on_block = job.engine != IoEngine::IoUringCmd;
-        let what =
-            if self.model == ZoneModel::Managed && on_block && job.writes() && !job.files.direct {
-                "direct: a host-managed device is written with direct=1 only".to_owned()
-            } else if job.trims() && !is_whole(&sizes[DirIndex::Trim as usize]) {
-                format!("bs: trims are of whole zones, {size} bytes")
-            } else if job.verify.sum.is_some() && !sizes.iter().all(divides) {
-                format!("bs: to be verified, blocks divide the zone size, {size} bytes")
-            } else if !options.skip.is_multiple_of(size) {
-                format!("zoneskip: no multiple of the zone size, {size} bytes")
-            } else if options.job_most_open > 0 && self.table().most_open() == 0 {
-                "job_max_open_zones: needs max_open_zones, the device has no limit".to_owned()
-            } else {
-                return Ok(());
-            };
+        let what = if self.model == ZoneModel::Managed
+            && on_block
+            && job.writes()
+            && !job.files.direct
+        {
+            "direct: a host-managed device is written with direct=1 only".to_owned()
+        } else if job.trims() && !is_whole(&sizes[DirIndex::Trim as usize]) {
+            format!("bs: trims are of whole zones, {size} bytes")
+        } else if job.verify.sum.is_some() && !sizes.iter().all(divides) {
+            format!(
+                "bs: to be verified, {} is not a divisor of the zone size, {size} bytes: such blocks are not verified",
+                job.pattern.max_block()
+            )
+        } else if !options.skip.is_multiple_of(size) {
+            format!(
+                "zoneskip {} is not a multiple of the device zone size, {size} bytes",
+                options.skip
+            )
+        } else if options.job_most_open > 0 && self.table().most_open() == 0 {
+            "job_max_open_zones: needs max_open_zones, the device has no limit".to_owned()
+        } else {
+            return Ok(());
+        };
         Err(refused(what))
     }
 

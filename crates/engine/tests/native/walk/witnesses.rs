@@ -164,7 +164,7 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "opendir": "a b" , "[j]" => Elsewhere(PLACES, "a_folder_is_used_with_all_files_below");
     "nrfiles": "1 3", "[j] size=96k rw=write" => Names;
     "file_service_type": "roundrobin sequential random zipf:1.2 pareto:0.3 normal|gauss roundrobin:2 random:2",
-        "[j] nrfiles=4 size=256k rw=write bs=4k number_ios=40 fallocate=none scramble_buffers=0" => Files;
+        "[j] nrfiles=4 size=256k rw=write bs=4k number_ios=42 fallocate=none scramble_buffers=0" => Files;
     "direct": "0 1", "rw=write" => Calls("openat");
     "buffered": "0 1", "rw=write" => Calls("openat");
     "sync": "none|0 sync|1 dsync", "rw=write" => Calls("openat");
