@@ -3,7 +3,7 @@
 
   run.py --fathom PROGRAM              does what docs/CONFORMANCE.md says still hold?
   run.py --fathom PROGRAM --write      makes its tables anew; with --with-fio fio's column, too
-  run.py --fathom PROGRAM --only TEXT  only what has TEXT in its name; with --write, those rows of fio's suite
+  run.py --fathom PROGRAM --only TEXT  only what has TEXT in its name; with --write, those rows
 """
 
 import argparse
@@ -133,13 +133,13 @@ def main():
             if args.only:
                 units = [unit for unit in units if any(args.only in row for row in unit.rows.values())]
             native = runner.all(units, f"{HERE}/fio")
-            if args.write and (not args.only or (units and part == "suite")):
+            if args.write and units:
                 # Job files are held against fio at once.
                 by_fio = table.expected(part, 1)
                 if args.with_fio and part == "suite":
                     by_fio |= {row: passed for row, (passed, _) in runner.all(units, args.fio).items()}
-                rows = native if not args.only else table.kept() | native
-                table.write(part, {row: rows[row] for row in order if row in rows}, by_fio)
+                put = table.rewrite if args.only else table.write
+                put(part, {row: native[row] for row in order if row in native}, by_fio)
             said = compare(part, native)
             passed, failed = passed + said[0], failed + said[1]
     # As cargo says it: tools/test.sh adds these lines up.

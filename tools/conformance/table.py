@@ -51,15 +51,6 @@ def expected(name, column=2):
     return rows
 
 
-def kept():
-    """What the page says of fio's suite, for those that are not run: (passed, what was said)."""
-    with open(PAGE, encoding="utf-8") as file:
-        inside = part(file.read(), "suite")[1]
-    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in inside.splitlines())
-    return {cells[0].strip("`"): (SIGNS[cells[2]], cells[3]) for cells in rows
-            if len(cells) == 4 and cells[2] in SIGNS}
-
-
 def why(rows, found, by_fio):
     """The reasons of rows that do not pass, from the file or else as a test said it."""
     given, said = reasons(), []
@@ -90,12 +81,34 @@ def examples(found, _):
         yield f"| `{name}` | {signs} | {why(rows, found, {})} |"
 
 
+LAYOUTS = {"suite": suite, "examples": examples}
+
+
 def write(name, found, by_fio):
-    passes = sum(passed is True for passed, _ in found.values())
-    run = sum(passed is not None for passed, _ in found.values())
-    layout = {"suite": suite, "examples": examples}[name]
-    lines = ["", f"{passes} of {run} pass.", "", *layout(found, by_fio)]
+    """All rows of a part anew."""
+    put(name, list(LAYOUTS[name](found, by_fio)))
+
+
+def rewrite(name, found, by_fio):
+    """Only the rows of what was run; the others stay."""
+    def test(line):
+        return line.split("|")[1].strip() if line.startswith("|") else None
+
+    new = {test(line): line for line in LAYOUTS[name](found, by_fio)}
+    with open(PAGE, encoding="utf-8") as file:
+        inside = part(file.read(), name)[1]
+    put(name, [new.get(test(line), line) for line in inside.splitlines() if line.startswith("|")])
+
+
+def put(name, lines):
+    """The lines of a table, and how many of its checks pass."""
+    # Of the suite fio's column does not count.
+    first = {"suite": 2, "examples": 1}[name]
+    cells = [cell.strip() for line in lines for cell in line.strip("|").split("|")[first:-1]]
+    signs = [SIGNS[cell] for cell in cells if cell in SIGNS]
+    run = sum(passed is not None for passed in signs)
+    text = ["", f"{sum(map(bool, signs))} of {run} pass.", "", *lines]
     with open(PAGE, encoding="utf-8") as file:
         before, _, behind = part(file.read(), name)
     with open(PAGE, "w", encoding="utf-8") as file:
-        file.write(before + "\n".join(lines) + "\n" + behind)
+        file.write(before + "\n".join(text) + "\n" + behind)
