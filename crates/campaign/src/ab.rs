@@ -6,12 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::flow::{Ending, History, JobStep, Next, Script};
 
 mod file_system;
+mod kernel;
 mod knobs;
 mod race;
 mod setup;
 mod tune;
 
 pub use file_system::{AbFileSystem, FileSystemKind};
+pub use kernel::NeededBoot;
 pub use knobs::TuneLoad;
 pub use race::{AbFigure, AbQuestion, AbRow, AbState, Race, RaceNext, RaceStep};
 pub use setup::{AbSetup, AbSide, SideFio};
@@ -47,6 +49,7 @@ impl AbScript {
         let race = Race {
             sides: self.config.sides.len(),
             first: 1,
+            has_boots: self.config.sides.iter().any(|side| side.kernel.is_some()),
             question: &self.config.question,
         };
         race.state(history)
@@ -55,10 +58,13 @@ impl AbScript {
 
 impl Script for AbScript {
     fn next(&self, history: &History) -> Next {
-        match self.state(history).next {
+        let state = self.state(history);
+        let boot = NeededBoot::of(&self.config.sides, &state, history);
+        match state.next {
             RaceNext::Measure(step) => {
                 let (side, job) = (&self.config.sides[step.side], &self.jobs[step.side]);
-                self.config.setup.next(history, step, side, job)
+                let first = boot.map(|boot| boot.task(step, side));
+                self.config.setup.next(history, step, (side, job), first)
             }
             RaceNext::Ended => Next::End(Ending::Complete),
             RaceNext::Failed(reason) => Next::End(Ending::Failed(reason)),

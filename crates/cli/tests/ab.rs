@@ -42,6 +42,12 @@ fn a_deeper_queue_of_a_simulated_drive_is_told_and_conditions_are_judged() {
     assert!(measured.len() >= 13, "{measured:?}");
     let shown = json(&program.run(&["show", "--json"]), 0);
     assert_eq!(shown["jobs"].as_array().unwrap().len(), measured.len());
+    // What it did not come to is not left.
+    let status = json(&program.run(&["status", "--json"]), 0);
+    assert_eq!(
+        (&status["steps"], &status["left"]),
+        (&measured.len().into(), &0.into())
+    );
     // The same seed gives the same order.
     let again = json(&program.run(&[&ab[..], &SIM].concat()), 7);
     assert_eq!(again["measured"], found["measured"]);
@@ -101,7 +107,7 @@ fn what_cannot_be_compared_is_refused_before_anything_is_done() {
         2,
         "--engine native",
     );
-    refused(&["--b", "kernel=6.1"], 2, "fathom compare");
+    refused(&["--b", "kernel="], 2, "uname -r");
     refused(&["--b", "z.bs=8k"], 3, "no section [z]");
     refused(&["--b", "a.blocksize_of=8k"], 3, "blocksize_of");
     refused(&["--vary", "scheduler=none"], 2, "two values");
@@ -112,6 +118,11 @@ fn what_cannot_be_compared_is_refused_before_anything_is_done() {
         &[&["--b", "scheduler=bfq"], &sim[..]].concat(),
         2,
         "a simulated device",
+    );
+    refused(
+        &[&["--b", "kernel=6.1"], &sim[..]].concat(),
+        2,
+        "no machine",
     );
     refused(
         &[&["--b-do", "true"], &sim[..]].concat(),
@@ -477,4 +488,133 @@ fn a_device_is_tuned_and_stands_as_it_did() {
     // A cache without flushes is tried for no load that waits for none.
     let refused = program.run(&[&load[..], &["--write-cache"]].concat());
     assert_eq!(refused.status.code(), Some(2));
+}
+
+/// A boot of this machine, played: a name of its own, and a kernel that says another release.
+struct PlayedBoot<'p> {
+    program: &'p ProgramUnderTest,
+    kernel: String,
+    nth: u32,
+}
+
+/// What `uname -r` says under this program and its arguments.
+fn release(words: &[&str]) -> Result<String, String> {
+    let output = Command::new(words[0]).args(&words[1..]).output();
+    let output = output.map_err(|error| format!("{}: {error}", words[0]))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        false => Err(format!("{words:?}: {output:?}")),
+    }
+}
+
+impl PlayedBoot<'_> {
+    fn run(&self, own: &str, args: &[&str]) -> Output {
+        let id = format!("boot-{}", self.nth);
+        self.program.file(&id, &format!("{id}\n"));
+        let enter = "mount --bind \"$0\" /proc/sys/kernel/random/boot_id && exec \"$@\"";
+        let inner = self.program.command(args);
+        let mut command = Command::new("unshare");
+        command.args(["-m", "sh", "-c", enter]);
+        command.arg(self.program.path().join(&id));
+        if self.kernel != own {
+            command.args(["setarch", "--uname-2.6"]);
+        }
+        command.arg(inner.get_program()).args(inner.get_args());
+        for (name, value) in inner.get_envs() {
+            value.map(|value| command.env(name, value));
+        }
+        let folder = self.program.path();
+        command.current_dir(folder).output().unwrap()
+    }
+}
+
+/// Kernel and boot of each step, as the record tells.
+fn boots_of_steps(program: &ProgramUnderTest) -> Vec<(Value, Value)> {
+    let log = fs::read_to_string(program.records()[0].join("events.jsonl")).unwrap();
+    let mut boots = Vec::new();
+    let mut now = Value::Null;
+    for line in log.lines() {
+        let event: Value = serde_json::from_str(line).unwrap();
+        match event["event"].as_str() {
+            Some("booted") => now = event,
+            Some("step") => boots.push((now["kernel"].clone(), now["boot"].clone())),
+            _ => {}
+        }
+    }
+    boots
+}
+
+#[test]
+fn two_kernels_are_compared_across_reboots_each_measurement_in_a_boot_of_its_own() {
+    let test = "two_kernels_are_compared_across_reboots";
+    let program = program();
+    let made = device(&program).and_then(|made| {
+        let old = release(&["unshare", "-m", "setarch", "--uname-2.6", "uname", "-r"])?;
+        Ok((made, release(&["uname", "-r"])?, old))
+    });
+    let ((_device, queue), own, old) = match made {
+        Ok(made) => made,
+        Err(reason) => return skip(test, &reason),
+    };
+    let before = setting(&queue, "nomerges");
+    let mut boot = PlayedBoot {
+        program: &program,
+        kernel: own.clone(),
+        nth: 0,
+    };
+    let b = format!("kernel={old}");
+    let ab = [
+        "ab",
+        "disk.fio",
+        "--b",
+        &b,
+        "--b",
+        "nomerges=2",
+        "--each",
+        "50ms",
+        "--pairs",
+        "6",
+        "--margin",
+        "90%",
+        "--engine",
+        "native",
+        "--seed",
+        "1",
+        "--json",
+        "-q",
+    ];
+    let mut output = boot.run(&own, &ab);
+    let label = format!("as it stands (kernel {own})");
+    while output.status.code() == Some(8) {
+        let found = json(&output, 8);
+        assert_eq!(found["sides"][0]["label"], label.as_str());
+        assert_eq!(setting(&queue, "nomerges"), before, "put back at each stop");
+        let status = json(&program.run(&["status", "--json"]), 0);
+        let waits = status["waits"].as_str().unwrap();
+        let next = found["next_kernel"].as_str().unwrap();
+        assert!(waits.starts_with(&format!("boot into {next}")), "{waits}");
+        // Neither this boot again, nor one of the other kernel.
+        let refused = boot.run(&own, &["resume", "-q"]);
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(4), "{said}");
+        assert!(said.contains(waits), "{said}");
+        boot.nth += 1;
+        assert!(boot.nth < 30, "it does not end");
+        next.clone_into(&mut boot.kernel);
+        output = boot.run(&own, &["resume", "--json", "-q"]);
+    }
+    let found = json(&output, 0);
+    assert_eq!(found["ended"], true);
+    let measured = found["measured"].as_array().unwrap();
+    assert_eq!(measured.len(), 24, "six pairs, each with its warm-up");
+    let boots = boots_of_steps(&program);
+    for (measured, boots) in measured.chunks(2).zip(boots.chunks(2)) {
+        assert_eq!(boots[0], boots[1], "the warm-up is in its boot");
+        let is_b = measured[1]["side"] == 1;
+        assert_eq!(boots[0].0, if is_b { old.as_str() } else { own.as_str() });
+    }
+    let mut names: Vec<String> = boots.iter().map(|(_, boot)| boot.to_string()).collect();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 12);
 }

@@ -101,6 +101,7 @@ fn every_exit_code_is_documented() {
         Exit::Missing,
         Exit::Record,
         Exit::ConditionFailed,
+        Exit::Waits,
         Exit::Interrupted,
     ];
     assert_eq!(documented, all.map(Exit::code));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use fathom_model::Environment;
+use fathom_model::environment::Boot;
 
 use crate::identity;
 use crate::sys::{Sys, names_in, text};
@@ -11,6 +12,18 @@ use crate::sys::{Sys, names_in, text};
 #[must_use]
 pub fn capture(targets: &[PathBuf]) -> Environment {
     capture_from(&Sys::live(), targets)
+}
+
+/// The boot of this machine that goes on.
+#[must_use]
+pub fn booted() -> Boot {
+    Boot {
+        kernel: rustix::system::uname()
+            .release()
+            .to_string_lossy()
+            .into_owned(),
+        boot: crate::health::boot(&Sys::live()),
+    }
 }
 
 /// As [`capture`], with /proc, /sys and /dev from `sys`; names and numbers that

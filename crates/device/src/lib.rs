@@ -52,7 +52,7 @@ pub mod write_cache;
 mod write_counter;
 
 pub use claim::Claim;
-pub use environment::capture as environment;
+pub use environment::{booted, capture as environment};
 pub use health::Health;
 pub use hold::Hold;
 pub use scratch::Scratch;

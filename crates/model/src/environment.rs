@@ -34,6 +34,16 @@ pub struct Environment {
     pub targets: Vec<Target>,
 }
 
+/// One boot of a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Boot {
+    /// Kernel release, as `uname -r` has it.
+    pub kernel: String,
+    /// What the kernel calls it: no two boots are called the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot: Option<String>,
+}
+
 /// A file or block device that a run uses.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Target {

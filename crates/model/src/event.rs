@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::document::RunStatus;
+use crate::environment::Boot;
 use crate::evidence::EvidenceInterval;
 use crate::failure::Failure;
 use crate::host::Host;
@@ -179,6 +180,9 @@ pub enum Event {
         /// How many bytes.
         written_bytes: u64,
     },
+    /// In which boot of the machine the steps behind it are measured: told where that
+    /// matters, anew in each start of the run.
+    Booted(Boot),
     /// Something worth a line that is not an error.
     Note {
         /// One sentence.

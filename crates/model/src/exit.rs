@@ -20,6 +20,9 @@ pub enum Exit {
     Record = 6,
     /// Measured, but a stated condition does not hold.
     ConditionFailed = 7,
+    /// It waits for something that only a person or another program does, and says what;
+    /// `fathom resume` goes on then.
+    Waits = 8,
     /// Ended by SIGINT or SIGTERM; what was measured is kept.
     Interrupted = 130,
 }
@@ -43,6 +46,7 @@ impl Exit {
             Self::Missing,
             Self::Record,
             Self::ConditionFailed,
+            Self::Waits,
             Self::Interrupted,
         ]
         .into_iter()

@@ -79,6 +79,12 @@ pub enum StageEnd {
         /// What happened, in one sentence.
         reason: String,
     },
+    /// It needs something that somebody else does, and the run has stopped for it. The next
+    /// start does it anew.
+    Waits {
+        /// What for, in one sentence.
+        reason: String,
+    },
     /// A limit has stopped it, and the run goes on without it. The next start does it
     /// anew.
     Interrupted {

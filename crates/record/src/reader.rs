@@ -581,7 +581,7 @@ impl Iterator for Entries {
 
 /// The kinds of event this Fathom knows, by their tags; a later Fathom may add
 /// kinds within a version, and an older one then passes over them.
-const KINDS: [&str; 23] = [
+const KINDS: [&str; 24] = [
     "step",
     "step_ended",
     "stage",
@@ -601,6 +601,7 @@ const KINDS: [&str; 23] = [
     "kernel_counted",
     "doubted",
     "volumes",
+    "booted",
     "note",
     "failure",
     "finished",
@@ -734,6 +735,7 @@ mod tests {
             Event::Volumes { .. } => "volumes",
             Event::WrittenBeside { .. } => "written_beside",
             Event::KernelCounted { .. } => "kernel_counted",
+            Event::Booted(_) => "booted",
             Event::Note { .. } => "note",
             Event::Failure(_) => "failure",
             Event::Finished { .. } => "finished",
@@ -748,7 +750,7 @@ mod tests {
                 r#""step":1,"of":1,"name":"x","engine":"x","argv":[],"names":[],"what":"x","text":"x","reason":"x","gap_ms":1"#,
                 r#""point":{"id":"a/b","series":"a","x":"iodepth","settings":{}}"#,
                 r#""stage":{"id":"purge","kind":"purge","title":"x"},"id":"purge","end":"done""#,
-                r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1,"written_bytes":1,"done_bytes":1,"of_bytes":1"#,
+                r#""t_ms":1,"span_ms":1,"job":0,"dir":"read","ios":1,"bytes":1,"written_bytes":1,"done_bytes":1,"of_bytes":1,"kernel":"x""#,
                 r#""doubt":"short","results":{"jobs":[]},"hosts":[],"volumes":[],"kind":"io","message":"x","status":"complete","outcome":"complete""#,
             ];
             let rest = lines.join(",");

@@ -364,13 +364,7 @@ impl RunReader {
             Event::Skipped { point, reason } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
             }
-            Event::Resumed { after, gap_ms } => {
-                self.end_step();
-                self.step = None;
-                self.prepares = false;
-                self.doc.ended = None;
-                self.note(&interruption(*after, *gap_ms));
-            }
+            Event::Resumed { after, gap_ms } => self.go_on(&interruption(*after, *gap_ms)),
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => self.results.push(Results::clone(results)),
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(at_ms)),
@@ -384,8 +378,17 @@ impl RunReader {
             | Event::WrittenBeside { .. }
             | Event::KernelCounted { .. }
             | Event::Evidence(_)
+            | Event::Booted(_)
             | Event::Status { .. } => {}
         }
+    }
+
+    fn go_on(&mut self, behind: &str) {
+        self.end_step();
+        self.step = None;
+        self.prepares = false;
+        self.doc.ended = None;
+        self.note(behind);
     }
 
     /// Once is enough: a note can repeat with every step.

@@ -123,8 +123,8 @@ pub struct RaceStep {
     pub number: u32,
     /// The place of its side.
     pub side: usize,
-    /// It is the first, which finds a device that was doing something else: it does not
-    /// count.
+    /// It is the first of the run, or of a boot, which finds a device that was doing
+    /// something else: it does not count.
     pub is_warm_up: bool,
 }
 
@@ -157,6 +157,8 @@ pub struct Race<'q> {
     pub sides: usize,
     /// The number of the first step.
     pub first: u32,
+    /// Whether each measurement has a boot of the machine of its own, with a warm-up.
+    pub has_boots: bool,
     /// What is asked.
     pub question: &'q AbQuestion,
 }
@@ -188,7 +190,9 @@ impl Race<'_> {
         values: &mut [Vec<Option<Vec<f64>>>],
         rows: &mut [Vec<AbRow>],
     ) -> Result<(), Halt> {
-        self.measure(history, measured, 0, true)?;
+        if !self.has_boots {
+            self.measure(history, measured, 0, true)?;
+        }
         for block in 0..self.question.pairs {
             let is_open = |side: &usize| {
                 let open = |row: &AbRow| row.comparison.verdict == CompareVerdict::CannotTell;
@@ -203,6 +207,9 @@ impl Race<'_> {
                 all.push(None);
             }
             for side in self.order(block, &open) {
+                if self.has_boots {
+                    self.measure(history, measured, side, true)?;
+                }
                 let number = self.measure(history, measured, side, false)?;
                 let figures = history.step_figures(number);
                 let found = figures.and_then(|figures| {

@@ -40,6 +40,9 @@ pub struct AbSide {
     /// The fio that runs it, where sides have different ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<SideFio>,
+    /// The kernel in which it is measured, where sides have different ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
 }
 
 /// The fio of a side.
@@ -68,15 +71,16 @@ pub struct AbSetup {
 }
 
 impl AbSetup {
-    /// What comes next for a measurement: what has not been done of what it needs, or it.
+    /// What comes next for a measurement: what has not been done of what it needs, `first`
+    /// before all, or it.
     pub(super) fn next(
         &self,
         history: &History,
         step: RaceStep,
-        side: &AbSide,
-        job: &JobStep,
+        (side, job): (&AbSide, &JobStep),
+        first: Option<Task>,
     ) -> Next {
-        for task in self.tasks(step, side) {
+        for task in first.into_iter().chain(self.tasks(step, side)) {
             match history.ended(&task.stage.id) {
                 None => return Next::Do(task),
                 Some(StageEnd::Failed { reason }) => {

@@ -4,6 +4,8 @@ use fathom_model::{
     DirectionResult, Event, JobResult, Outcome, Results, SettingValue, StageEnd, StageKind,
 };
 
+use fathom_model::environment::Boot;
+
 use super::*;
 use crate::flow::{Task, Work};
 
@@ -181,6 +183,7 @@ fn every_order_comes_and_a_side_that_is_clear_is_measured_no_more() {
     let race = Race {
         sides: 3,
         first: 1,
+        has_boots: false,
         question: &all,
     };
     let mut history = History::default();
@@ -214,4 +217,67 @@ fn every_order_comes_and_a_side_that_is_clear_is_measured_no_more() {
     assert!(of(1) < of(2), "{} {}", of(1), of(2));
     assert!((6..=10).contains(&of(1)), "{}", of(1));
     assert!(firsts.iter().all(|&n| n > 0), "{firsts:?}");
+}
+
+#[test]
+fn a_boot_is_right_once_and_for_its_kernel() {
+    let boot = |kernel: &str, boot: Option<&str>| Boot {
+        kernel: kernel.to_owned(),
+        boot: boot.map(str::to_owned),
+    };
+    let needed = |used: Option<Boot>| NeededBoot {
+        kernel: "6.12".to_owned(),
+        used,
+    };
+    let first = boot("6.12", Some("1"));
+    assert_eq!(needed(None).lacks(&first), None);
+    let lacks = needed(None).lacks(&boot("6.1", Some("1"))).unwrap();
+    assert_eq!(lacks, "boot into 6.12 (6.1 is running)");
+    let again = needed(Some(first.clone())).lacks(&first).unwrap();
+    assert!(again.starts_with("boot into 6.12 anew"), "{again}");
+    assert_eq!(needed(Some(first)).lacks(&boot("6.12", Some("2"))), None);
+    // Boots that have no name are not told apart.
+    let unnamed = boot("6.12", None);
+    assert_eq!(needed(Some(unnamed.clone())).lacks(&unnamed), None);
+}
+
+#[test]
+fn with_boots_every_measurement_has_a_warm_up_and_the_order_is_the_same() {
+    let asked = question(6);
+    let race = |has_boots: bool| Race {
+        sides: 2,
+        first: 1,
+        has_boots,
+        question: &asked,
+    };
+    let sides = |has_boots: bool| {
+        let mut history = History::default();
+        while let RaceNext::Measure(step) = race(has_boots).state(&history).next {
+            let (step, of) = (step.number, step.number);
+            let name = String::new();
+            history.take(&Event::Step {
+                step,
+                of,
+                name,
+                point: None,
+            });
+            history.take(&Event::Finished {
+                results: results(1000.0),
+            });
+            let outcome = Outcome::Complete;
+            history.take(&Event::StepEnded { outcome });
+        }
+        race(has_boots).state(&history).measured
+    };
+    let counted = |has_boots: bool| -> Vec<usize> {
+        let counted = sides(has_boots).into_iter().filter(|step| !step.is_warm_up);
+        counted.map(|step| step.side).collect()
+    };
+    assert_eq!(counted(true), counted(false));
+    let all = sides(true);
+    assert_eq!(all.len(), 24);
+    for pair in all.chunks(2) {
+        assert_eq!((pair[0].is_warm_up, pair[1].is_warm_up), (true, false));
+        assert_eq!(pair[0].side, pair[1].side);
+    }
 }

@@ -154,6 +154,7 @@ impl TuneScript {
         let race = Race {
             sides: sides.len(),
             first: *first,
+            has_boots: false,
             question: match setting {
                 Some(_) => &self.config.coarse,
                 None => &self.config.fine,
@@ -181,6 +182,7 @@ impl TuneScript {
             values: self.values(&choice),
             command: None,
             fio: None,
+            kernel: None,
             mount: None,
         };
         ('a'..='z').zip(choices).map(side).collect()
@@ -223,7 +225,9 @@ impl Script for TuneScript {
         match (state.next, sides) {
             (RaceNext::Measure(step), Some(sides)) => {
                 let side = &sides[step.side];
-                self.config.setup.next(history, step, side, &self.job)
+                self.config
+                    .setup
+                    .next(history, step, (side, &self.job), None)
             }
             (RaceNext::Failed(reason), _) => Next::End(Ending::Failed(reason)),
             _ => Next::End(Ending::Complete),

@@ -10,6 +10,7 @@ use fathom_engine::sim::SIMULATED;
 use fathom_engine::{Control, Sink as _};
 use fathom_fleet::local::Session;
 use fathom_fleet::{MaxErrors, TargetCheck};
+use fathom_model::environment::Target;
 use fathom_model::{Environment, Event, Exit, Failure, FailureKind, RunStatus};
 use fathom_record::{Entries, Header, RecordError, Writer};
 use serde::{Deserialize, Serialize};
@@ -173,6 +174,8 @@ pub struct Finish {
     pub ending: Option<Ending>,
     /// Why it stopped before its end, when nobody stopped it.
     pub stopped: Option<String>,
+    /// What somebody else is to do before it can go on.
+    pub waits: Option<String>,
     /// Whether what it was to do is not allowed any more.
     pub refused: bool,
     /// How many steps and stages the limits left no room for, where the rest was done.
@@ -188,6 +191,7 @@ impl Finish {
     pub fn exit(&self) -> Exit {
         match self.status {
             RunStatus::Complete => Exit::Success,
+            RunStatus::Interrupted if self.waits.is_some() => Exit::Waits,
             RunStatus::Interrupted if self.stopped.is_none() => Exit::Interrupted,
             _ => Exit::Failed,
         }
@@ -294,8 +298,15 @@ impl<'f> Flow<'f> {
         let before = facts.map(|facts| facts.engine);
         let before = before.or_else(|| Some(planned?.engine));
         let before = before.as_deref();
-        let device = self.device.as_deref();
-        records::must_fit(device, before, header, selected, environment)
+        // Names of devices change from boot to boot.
+        let known =
+            |target: &&Target| identity::dut(header.environment.as_ref(), &target.path).is_some();
+        let own = environment.targets.iter().filter(known);
+        let targets = match &self.device {
+            Some(device) => vec![device.clone()],
+            None => own.map(|target| target.path.clone()).collect(),
+        };
+        records::must_fit(&targets, before, header, selected, environment)
     }
 }
 
@@ -582,6 +593,7 @@ impl<'o> RunEnd<'o> {
             status: RunStatus::Failed,
             ending: None,
             stopped: None,
+            waits: None,
             refused: false,
             no_room: short.tasks,
             spent: short.reason,
@@ -602,6 +614,10 @@ impl<'o> RunEnd<'o> {
                 end.finish.ending = Some(ending);
             }
             Stop::Interrupted | Stop::Record | Stop::Spent => {
+                end.finish.status = RunStatus::Interrupted;
+            }
+            Stop::Waits(reason) => {
+                end.finish.waits = Some(reason);
                 end.finish.status = RunStatus::Interrupted;
             }
             Stop::NoRoom(reason) => {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use fathom_analysis::guard::MeasurementTotals;
 use fathom_analysis::steady_state::{Ask, Metric, Rounds, SeriesValue};
+use fathom_model::environment::Boot;
 use fathom_model::{
     Direction, Entry, Event, EvidenceSum, FailureKind, Outcome, Point, Results, Stage, StageEnd,
     StageKind,
@@ -33,6 +34,8 @@ pub struct History {
     /// What the machine did meanwhile.
     evidence: EvidenceSum,
     step_figures: BTreeMap<u32, StepFigures>,
+    /// The boots in which they were measured, where that was told.
+    boots: BTreeMap<u32, Boot>,
     tally: Tally,
     start: Start,
 }
@@ -57,6 +60,8 @@ struct Start {
     turn: Option<(String, u32)>,
     /// All points that have had their turn, each with which measurement of it.
     turns: HashSet<(String, u32)>,
+    /// The boot of the machine, where it was told.
+    boot: Option<Boot>,
     /// What was noted between steps.
     notes: Vec<String>,
     /// Stages that the limits left no room for.
@@ -186,6 +191,7 @@ impl History {
                 (self.start.step, self.start.turn) = (None, Some(turn_of(point)));
                 self.start.turns.insert(turn_of(point));
             }
+            Event::Booted(boot) => self.start.boot = Some(boot.clone()),
             Event::Note { text } if !self.open && self.single.is_none() => {
                 self.start.notes.push(text.clone());
             }
@@ -298,6 +304,9 @@ impl History {
         if let Some((number, ended)) = single {
             let ended = EndedStep { outcome, ..ended };
             self.ended_steps.insert(number, ended);
+            if let Some(boot) = &self.start.boot {
+                self.boots.insert(number, boot.clone());
+            }
             match figures {
                 Some(figures) => self.step_figures.insert(number, figures),
                 None => self.step_figures.remove(&number),
@@ -367,6 +376,12 @@ impl History {
     #[must_use]
     pub fn step_figures(&self, number: u32) -> Option<&StepFigures> {
         self.step_figures.get(&number)
+    }
+
+    /// The boot in which the step of this number was measured; `None`: nobody told.
+    #[must_use]
+    pub fn boot_of(&self, number: u32) -> Option<&Boot> {
+        self.boots.get(&number)
     }
 
     /// Whether a step outside of stages has failed.

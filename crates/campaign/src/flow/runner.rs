@@ -29,6 +29,8 @@ pub(super) enum Stop {
     Interrupted,
     /// A limit leaves no room for what comes next, in one sentence.
     NoRoom(String),
+    /// For what somebody else does, in one sentence: the stage has said so.
+    Waits(String),
     /// Everything was written that may be: that has been noted.
     Spent,
     /// The device is not free any more, or gone, or the script says why.
@@ -292,8 +294,15 @@ impl Runner<'_, '_, '_> {
             }
             Ok(Some(end)) => {
                 let failed = matches!(end, StageEnd::Failed { .. });
+                let waits = match &end {
+                    StageEnd::Waits { reason } => Some(reason.clone()),
+                    _ => None,
+                };
                 let id = id.clone();
                 let _ = self.session.event(Event::StageEnded { id, end });
+                if let Some(reason) = waits {
+                    return Err(Stop::Waits(reason));
+                }
                 match failed.then(|| self.gone()).flatten() {
                     Some(gone) => Err(gone),
                     None => Ok(()),

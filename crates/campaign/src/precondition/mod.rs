@@ -377,6 +377,7 @@ impl Precondition {
             StageEnd::Done | StageEnd::Skipped { .. } => Some(pass),
             StageEnd::NotAttained { .. }
             | StageEnd::Failed { .. }
+            | StageEnd::Waits { .. }
             | StageEnd::Interrupted { .. } => None,
         }
     }

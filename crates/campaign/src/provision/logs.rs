@@ -50,6 +50,7 @@ impl DriveLog {
                     StageEnd::Skipped { reason } => format!("skipped: {reason}"),
                     StageEnd::NotAttained { reason } => format!("not steady: {reason}"),
                     StageEnd::Failed { reason } => format!("failed: {reason}"),
+                    StageEnd::Waits { reason } => format!("waits: {reason}"),
                     StageEnd::Interrupted { reason } => format!("stopped: {reason}"),
                 };
                 self.line("Finished stage", &[id, &came]);

@@ -451,6 +451,7 @@ fn nothing_left(dir: &Path, observer: &mut Observer) -> Finish {
         status: RunStatus::Complete,
         ending: Some(Ending::Complete),
         stopped: None,
+        waits: None,
         refused: false,
         no_room: 0,
         spent: None,

@@ -486,6 +486,7 @@ fn send(
         ending: None,
         // Why has been told.
         stopped: (status == RunStatus::Interrupted && !stopped).then(String::new),
+        waits: None,
         refused: false,
         no_room: 0,
         spent: None,

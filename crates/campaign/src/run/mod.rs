@@ -212,7 +212,13 @@ pub fn look<'p>(
         multi_host::must_be_of_one(header)?;
         let before = records::engine_of(header);
         let before = before.as_deref();
-        records::must_fit(Some(&ready.dut), before, header, selected, environment)?;
+        records::must_fit(
+            std::slice::from_ref(&ready.dut),
+            before,
+            header,
+            selected,
+            environment,
+        )?;
         records::must_be_same_tests(header, &ready.snia)?;
         if let Some(before) = &header.environment {
             let changes = identity::changes(before, environment);

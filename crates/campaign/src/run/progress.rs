@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use fathom_analysis::guard::MeasurementTotals;
 use fathom_analysis::rate::{HostRates, Rates};
-use fathom_model::{Event, RunStatus};
+use fathom_model::{Event, Point, RunStatus, StageEnd};
 use fathom_record::{Entries, Header};
 use serde_json::{Map, Value};
 
@@ -293,6 +293,9 @@ impl Progress {
             Some(point) => point.clone(),
             None => Box::new(planfile::unnamed(name, self.repetition(name, *step))),
         };
+        if let (None, Some(number)) = (self.unplanned, unnamed) {
+            self.foreseen(&point, number);
+        }
         if let Some(all) = self.unplanned.as_mut() {
             *all = (*all).max(*of);
             let planned = PlannedStep {
@@ -311,6 +314,29 @@ impl Progress {
             name: name.clone(),
             point: Some(point),
         })
+    }
+
+    /// Puts a step that begins into the plan, which could only guess what comes of the steps
+    /// before it.
+    fn foreseen(&mut self, point: &Point, number: u32) {
+        let is_it =
+            |known: &PlannedStep| known.id == point.id && known.repetition == point.repetition;
+        if self.steps.iter().any(is_it) {
+            return;
+        }
+        let mut planned = self.steps.iter_mut();
+        match planned.find(|known| known.step == Some(number)) {
+            Some(planned) => {
+                planned.id.clone_from(&point.id);
+                planned.repetition = point.repetition;
+            }
+            None => self.steps.push(PlannedStep {
+                id: point.id.clone(),
+                repetition: point.repetition,
+                duration_ms: None,
+                step: Some(number),
+            }),
+        }
     }
 
     /// Which one of its name a step is.
@@ -428,6 +454,18 @@ impl Progress {
         self.status
     }
 
+    /// What somebody else is to do before it goes on; `None`: nothing.
+    #[must_use]
+    pub fn waits(&self) -> Option<&str> {
+        let last = self.stages.history().stages().last()?;
+        match &last.end {
+            Some(StageEnd::Waits { reason }) if self.status == RunStatus::Interrupted => {
+                Some(reason)
+            }
+            _ => None,
+        }
+    }
+
     /// The step in progress.
     #[must_use]
     pub fn current(&self) -> Option<&Current> {
@@ -495,15 +533,16 @@ impl Progress {
     #[must_use]
     pub fn counts(&self) -> PointCounts {
         let all = self.unplanned.unwrap_or(0) as usize;
-        let steps = self.steps.len().max(all);
-        let left = steps - self.steps.len();
+        let known = self.measurements().count();
+        let steps = known.max(all);
+        let left = steps - known;
         let mut counts = PointCounts {
             steps,
             left,
             ..PointCounts::default()
         };
-        for step in &self.steps {
-            *match self.came(step) {
+        for (_, came) in self.measurements() {
+            *match came {
                 Some(PointOutcome::Done(_)) => &mut counts.done,
                 Some(PointOutcome::Failed(_)) => &mut counts.failed,
                 Some(PointOutcome::Skipped(_)) => &mut counts.skipped,
@@ -523,9 +562,12 @@ impl Progress {
         }
     }
 
-    /// Every measurement of the plan with what came of it.
+    /// Every measurement of the plan with what came of it. A run that is complete did not
+    /// need those that it might have come to.
     pub fn measurements(&self) -> impl Iterator<Item = (&PlannedStep, Option<&PointOutcome>)> {
-        self.steps.iter().map(|step| (step, self.came(step)))
+        let is_over = self.status == RunStatus::Complete;
+        let all = self.steps.iter().map(|step| (step, self.came(step)));
+        all.filter(move |(step, came)| !is_over || step.step.is_none() || came.is_some())
     }
 
     fn came(&self, step: &PlannedStep) -> Option<&PointOutcome> {

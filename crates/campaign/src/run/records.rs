@@ -133,21 +133,24 @@ pub(super) fn to_go_on_with(
 }
 
 /// Whether a run may go on in the record with this header, which the engine
-/// `before` made: the same device, by the same engine.
+/// `before` made: the same devices, by the same engine.
 ///
 /// # Errors
 /// The difference, and what to do.
 pub(crate) fn must_fit(
-    dut: Option<&Path>,
+    targets: &[PathBuf],
     before: Option<&str>,
     header: &Header,
     selected: &EngineHandle,
     environment: &Environment,
 ) -> Result<(), RunError> {
+    let to_do = match header.command == COMMAND {
+        true => "--again starts a new record",
+        false => "start it again",
+    };
     let refused = |difference: String| {
-        RunError::Refused(format!(
-            "this record cannot be continued: {difference}\n  to do: --again starts a new record"
-        ))
+        let what = format!("this record cannot be continued: {difference}\n  to do: {to_do}");
+        RunError::Refused(what)
     };
     let engine = selected.engine().name();
     if let Some(before) = before.filter(|&before| before != engine) {
@@ -155,20 +158,21 @@ pub(crate) fn must_fit(
             "its figures are of the engine {before}, now {engine} would measure, and both in one record cannot be compared"
         )));
     }
-    let Some(dut) = dut.filter(|_| !selected.is_simulated()) else {
-        return Ok(());
-    };
-    let before = identity::dut(header.environment.as_ref(), dut);
-    let now = identity::dut(Some(environment), dut);
-    let difference = match (before, now) {
-        (Some(before), Some(now)) => identity::difference(before, now),
-        (None, _) => Some(format!(
-            "it is not of {}, which is to be measured now",
-            dut.display()
-        )),
-        (_, None) => None,
-    };
-    difference.map_or(Ok(()), |difference| Err(refused(difference)))
+    let targets = targets.iter().filter(|_| !selected.is_simulated());
+    for target in targets {
+        let before = identity::dut(header.environment.as_ref(), target);
+        let now = identity::dut(Some(environment), target);
+        let difference = match (before, now) {
+            (Some(before), Some(now)) => identity::difference(before, now),
+            (None, _) => Some(format!(
+                "it is not of {}, which is to be measured now",
+                target.display()
+            )),
+            (_, None) => None,
+        };
+        difference.map_or(Ok(()), |difference| Err(refused(difference)))?;
+    }
+    Ok(())
 }
 
 /// Whether a record's tests after SNIA's specification are those of today: rounds

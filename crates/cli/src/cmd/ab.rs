@@ -3,17 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND};
-use fathom_campaign::flow::JobStep;
+use fathom_campaign::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND, NeededBoot};
+use fathom_campaign::flow::{History, JobStep};
 use fathom_model::Exit;
+use fathom_record::Record;
 use fathom_report::compare::{CompareCondition, percent};
 use serde::{Deserialize, Serialize};
 
-use super::Global;
 use super::hosts::{HostArgs, SharedHosts};
 use super::job::{Setting, duration, run as job};
 use super::planned::Plan;
 use super::run_args::RunArgs;
+use super::{ExitError, Global};
 
 mod mount_point;
 pub mod show;
@@ -34,7 +35,8 @@ KEY is a setting of the device that the jobs use (scheduler, nr_requests, wbt_la
 read_ahead_kb, max_sectors_kb, nomerges, rq_affinity, io_poll_delay, write_cache), of the machine
 (governor, vm.dirty_ratio, vm.dirty_bytes, vm.dirty_background_ratio, vm.dirty_background_bytes,
 vm.dirty_expire_centisecs, vm.dirty_writeback_centisecs), JOB.OPTION of a job, fio: the program that
-runs it, or mount: options of the file system that --mkfs makes. What a side does not set is as it
+runs it, mount: options of the file system that --mkfs makes, or kernel: the run stops where another
+is to be booted (exit code 8), and 'fathom resume' goes on there. What a side does not set is as it
 stood. Settings are put back at the end; after a kill 'fathom restore' does it.
 
 Examples:
@@ -45,6 +47,7 @@ Examples:
   fathom ab mix.fio --b mix.iodepth=8 --hosts bench1,bench2   of both together
   fathom ab mix.fio --b fio=/opt/fio/bin/fio             against the fio that is installed
   fathom ab mix.fio --mkfs ext4:/dev/sdb --b mount=noatime --destroy ata-ACME_1234
+  fathom ab mix.fio --a kernel=6.1.0-40-amd64 --b kernel=6.12.0-1-amd64   across reboots
   fathom ab mix.fio --b-do 'tuned-adm profile throughput-performance' --undo 'tuned-adm off'
   fathom ab mix.fio --pairs 40 --margin 1%               how noisy is it? the same twice
   fathom ab mix.fio --b scheduler=bfq --fail-if slower   exit code 7 where it holds")]
@@ -190,6 +193,16 @@ impl AbPlan {
         dry_run: bool,
     ) -> anyhow::Result<Exit> {
         sides::are_as_they_were(&self.config.sides)?;
+        if let Some(dir) = record.as_deref() {
+            if !dry_run {
+                self.must_be_booted(dir)?;
+            }
+            let setup = &mut self.config.setup;
+            if setup.device.is_some() && setup.file_system.is_none() {
+                // Another boot may call it by another name.
+                setup.device = Some(sides::device_of(&self.job)?.dev_path());
+            }
+        }
         let kept = Plan::Ab(Box::new(self.clone())).kept()?;
         let place = match &mut self.config.setup.file_system {
             Some(it) => {
@@ -207,6 +220,24 @@ impl AbPlan {
         match ran {
             job::Ran::Shown(exit) => Ok(exit),
             job::Ran::Ended(dir, exit) => self.conclude(global, &dir, exit),
+        }
+    }
+
+    /// Refuses to go on in a boot that is not for the next measurement.
+    fn must_be_booted(&self, dir: &Path) -> anyhow::Result<()> {
+        let record = Record::open(dir)?;
+        let history = History::of(&record.entries).resumed();
+        let state = show::state(&self.config, &history);
+        let needed = NeededBoot::of(&self.config.sides, &state, &history);
+        match needed.and_then(|needed| needed.lacks(&fathom_device::booted())) {
+            None => Ok(()),
+            Some(reason) => {
+                let what = format!(
+                    "the next measurement is not for this boot\n  to do: {reason}, then: fathom resume {}",
+                    dir.display()
+                );
+                Err(ExitError::new(Exit::Refused, what).into())
+            }
         }
     }
 

@@ -121,6 +121,7 @@ Exit codes:
     5  something needed is missing: an engine, a privilege, a host, a run
     6  the record cannot be written
     7  measured, but a stated condition does not hold
+    8  it waits for what it says (a reboot); then fathom resume goes on
   130  ended by SIGINT or SIGTERM; what was measured is kept";
 
 /// Measures storage: what a device, file system or cluster can do, and when that number is true.

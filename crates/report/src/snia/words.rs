@@ -116,6 +116,7 @@ pub(super) fn ended(end: Option<&StageEnd>) -> String {
         Some(StageEnd::Skipped { reason }) => format!("skipped: {reason}"),
         Some(StageEnd::NotAttained { reason }) => format!("not attained: {reason}"),
         Some(StageEnd::Failed { reason }) => format!("FAILED: {reason}"),
+        Some(StageEnd::Waits { reason }) => format!("waits: {reason}"),
         Some(StageEnd::Interrupted { reason }) => format!("stopped: {reason}"),
     }
 }

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use fathom_analysis::compare::{CompareVerdict, FigureComparison};
-use fathom_campaign::ab::{AbConfig, AbFigure, AbRow, AbSide, AbState, RaceNext, RaceStep};
+use fathom_campaign::ab::{
+    AbConfig, AbFigure, AbRow, AbSide, AbState, NeededBoot, RaceNext, RaceStep,
+};
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::{VerdictLevel, units};
 use fathom_record::Record;
@@ -43,6 +45,9 @@ pub struct AbDocument<'c> {
     measured: Vec<RaceStep>,
     /// Whether it came to its end: by what was clear, or by the pairs that it had.
     ended: bool,
+    /// The kernel of the next measurement, where sides are kernels and one is left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_kernel: Option<String>,
     /// What came of it.
     rows: Vec<AbRow>,
     /// Whether the figures of all measurements are true: the worst of them.
@@ -53,7 +58,9 @@ pub struct AbDocument<'c> {
 /// Shows it; gives the rows.
 pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<Vec<AbRow>> {
     let record = Record::open(dir)?;
-    let state = state(config, &record);
+    let history = History::of(&record.entries);
+    let state = state(config, &history);
+    let needed = NeededBoot::of(&config.sides, &state, &history);
     let verdict = fathom_report::read(dir)?.verdict;
     let verdict = verdict.map(|verdict| verdict.level);
     let rows = state.rows.clone();
@@ -67,6 +74,7 @@ pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<
         seed: config.question.seed,
         measured: state.measured,
         ended: state.next == RaceNext::Ended,
+        next_kernel: needed.map(|needed| needed.kernel),
         rows: state.rows,
         verdict,
     };
@@ -77,17 +85,16 @@ pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<
     Ok(rows)
 }
 
-/// What the record tells of a comparison.
-fn state(config: &AbConfig, record: &Record) -> AbState {
-    let history = History::of(&record.entries);
+/// What the history tells of a comparison.
+pub fn state(config: &AbConfig, history: &History) -> AbState {
     let blank = JobStep::new((1, 1), "", String::new(), &[]);
     let jobs = vec![blank; config.sides.len()];
-    super::script(jobs, config).state(&history)
+    super::script(jobs, config).state(history)
 }
 
 /// What the report of the run shows first.
 pub fn of_report(config: &AbConfig, dir: &Path) -> anyhow::Result<RunAnswer> {
-    let state = state(config, &Record::open(dir)?);
+    let state = state(config, &History::of(&Record::open(dir)?.entries));
     let is_ended = state.next == RaceNext::Ended;
     let mut answer = RunAnswer::default();
     for row in &state.rows {
@@ -206,9 +213,12 @@ fn said(sides: &[AbSide], row: &AbRow, margin: f64, ended: bool) -> String {
             let percent = 100.0 * margin;
             format!("{side} and {first} are the same within ±{percent:.1} %: {figure}")
         }
+        CompareVerdict::CannotTell if !ended => {
+            let pairs = units::counted(row.pairs as u64, "pair");
+            format!("{figure}: after {pairs} {side} cannot be told from {first} yet")
+        }
         CompareVerdict::CannotTell => {
-            let more = found.more_runs.filter(|_| ended);
-            let more = more.map_or_else(String::new, |more| {
+            let more = found.more_runs.map_or_else(String::new, |more| {
                 format!("; some {more} more pairs would probably tell (--pairs)")
             });
             format!(

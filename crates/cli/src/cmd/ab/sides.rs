@@ -19,9 +19,12 @@ use crate::out;
 /// More sides than this nobody compares in one evening; their names are letters.
 const SIDES_MOST: usize = 16;
 
-/// The key that names the fio of a side, and that with the options of its mount.
+/// The keys of what is neither a setting nor an option of a job: the fio of a side, the
+/// options of its mount, its kernel.
 const FIO: &str = "fio";
 const MOUNT: &str = "mount";
+const KERNEL: &str = "kernel";
+const OTHERS: [&str; 3] = [FIO, MOUNT, KERNEL];
 
 /// What the sides are.
 #[derive(Debug, Clone, clap::Args)]
@@ -87,12 +90,16 @@ impl std::str::FromStr for AbChange {
             MOUNT if value.is_empty() || value.contains(char::is_whitespace) => {
                 return Err("name options of mount(8), as in mount=noatime,commit=30".into());
             }
-            FIO if value.is_empty() => return Err("name a program, as in fio=/opt/fio/bin/fio".into()),
-            "kernel" => return Err("no kernel goes away and comes back between two measurements\n  to do: make runs with each kernel, and give them to fathom compare".into()),
+            FIO if value.is_empty() => {
+                return Err("name a program, as in fio=/opt/fio/bin/fio".into());
+            }
+            KERNEL if value.is_empty() || value.contains(char::is_whitespace) => {
+                return Err("name a kernel as 'uname -r' does, as in kernel=6.12.0-1-amd64".into());
+            }
             _ => {}
         }
         let is_known =
-            names().any(|known| known == key) || key.contains('.') || [FIO, MOUNT].contains(&key);
+            names().any(|known| known == key) || key.contains('.') || OTHERS.contains(&key);
         let is_vm = key.starts_with("vm.") && !names().any(|known| known == key);
         match is_known && !is_vm {
             true => Ok(Self {
@@ -111,7 +118,7 @@ impl AbChange {
 
     /// As an option of a job, where it is one.
     pub fn of_job(&self) -> Option<Setting> {
-        (!self.is_setting() && ![FIO, MOUNT].contains(&self.key.as_str())).then(|| Setting {
+        (!self.is_setting() && !OTHERS.contains(&self.key.as_str())).then(|| Setting {
             key: self.key.clone(),
             value: Some(self.value.clone()),
         })
@@ -250,6 +257,25 @@ impl Sides {
         self.all.iter().enumerate().map(program).collect()
     }
 
+    /// The kernel of each side, where sides name one: the others have that which is running.
+    fn kernels(&self) -> Vec<Option<String>> {
+        let named = |side: &AskedSide| side.value_of(KERNEL).map(str::to_owned);
+        if self.all.iter().all(|side| named(side).is_none()) {
+            return vec![None; self.all.len()];
+        }
+        let running = fathom_device::booted().kernel;
+        let each = self.all.iter().map(|side| {
+            let kernel = named(side).unwrap_or_else(|| running.clone());
+            if kernel != running && !Path::new("/lib/modules").join(&kernel).exists() {
+                out::note(format_args!(
+                    "fathom: /lib/modules has no {kernel}: is it what 'uname -r' says there?"
+                ));
+            }
+            Some(kernel)
+        });
+        each.collect()
+    }
+
     /// The sides, and what they change: what a side does not set is as it stands.
     ///
     /// # Errors
@@ -266,14 +292,16 @@ impl Sides {
         };
         let used: Vec<&str> = names().filter(set).collect();
         let commands = self.all.iter().any(|side| side.command.is_some());
-        if job.options.is_simulated() && (commands || !used.is_empty()) {
+        let kernels = self.kernels();
+        let has_kernels = kernels.iter().any(Option::is_some);
+        if job.options.is_simulated() && (commands || has_kernels || !used.is_empty()) {
             let what = "a simulated device has no settings and no machine\n  to do: compare options of its jobs, as in --b mix.bs=8k";
             return Err(ExitError::new(Exit::Usage, what).into());
         }
         let programs = self.all.iter().any(|side| side.fio().is_some());
         let is_here = commands || programs || file_system.is_some() || !used.is_empty();
-        if job.hosts.is_some() && is_here {
-            let what = "with --hosts: settings, commands, programs and file systems are those of this machine only, where they are put back\n  to do: compare options of its jobs, as in --b mix.bs=8k";
+        if job.hosts.is_some() && (is_here || has_kernels) {
+            let what = "with --hosts: settings, commands, programs, kernels and file systems are those of this machine only, where they are put back\n  to do: compare options of its jobs, as in --b mix.bs=8k";
             return Err(ExitError::new(Exit::Usage, what).into());
         }
         let mut device = None;
@@ -294,7 +322,8 @@ impl Sides {
             ExitError::new(exit, error.to_string())
         };
         let mut sides = Vec::new();
-        for (side, fio) in self.all.iter().zip(self.programs(job)?) {
+        let parts = self.programs(job)?.into_iter().zip(kernels);
+        for (side, (fio, kernel)) in self.all.iter().zip(parts) {
             let mut values = Vec::new();
             for name in &used {
                 let own = side.changes.iter().find(|change| change.key == *name);
@@ -306,11 +335,12 @@ impl Sides {
             }
             sides.push(AbSide {
                 name: side.name.clone(),
-                label: side.label(fio.as_ref()),
+                label: side.label(fio.as_ref(), kernel.as_deref()),
                 values,
                 command: side.command.clone(),
                 mount: side.value_of(MOUNT).map(str::to_owned),
                 fio,
+                kernel,
             });
         }
         let setup = AbSetup {
@@ -335,8 +365,9 @@ impl AskedSide {
         Some(&named.value)
     }
 
-    /// What it is, in the words of the command line, and the version of its fio.
-    fn label(&self, fio: Option<&SideFio>) -> String {
+    /// What it is, in the words of the command line, and the version of its fio, and the
+    /// kernel that it has from no word.
+    fn label(&self, fio: Option<&SideFio>, kernel: Option<&str>) -> String {
         let changes = self.changes.iter();
         let all = changes.map(|change| format!("{}={}", change.key, change.value));
         let all: Vec<String> = all.chain(self.command.clone()).collect();
@@ -344,7 +375,15 @@ impl AskedSide {
             true => "as it stands".to_owned(),
             false => all.join(", "),
         };
-        fio.map_or(label.clone(), |fio| format!("{label} ({})", fio.version))
+        let kernel = kernel.filter(|_| self.value_of(KERNEL).is_none());
+        let kernel = kernel.map(|kernel| format!("kernel {kernel}"));
+        let more: Vec<String> = (fio.map(|fio| fio.version.clone()).into_iter())
+            .chain(kernel)
+            .collect();
+        match more.is_empty() {
+            true => label,
+            false => format!("{label} ({})", more.join(", ")),
+        }
     }
 }
 
@@ -374,7 +413,7 @@ pub fn are_as_they_were(sides: &[AbSide]) -> anyhow::Result<()> {
 }
 
 /// The one device that the jobs use.
-fn device_of(job: &job::JobPlan) -> anyhow::Result<SysBlock> {
+pub fn device_of(job: &job::JobPlan) -> anyhow::Result<SysBlock> {
     let sys = Sys::live();
     let mut devices: Vec<SysBlock> = Vec::new();
     for target in job.targets()? {

@@ -217,6 +217,7 @@ fn stage(past: &Past, clock_ms: u64, verdicts: &[(Metric, SteadyVerdict)]) -> St
         Some(StageEnd::Skipped { reason }) => (Some("skipped"), Some(reason)),
         Some(StageEnd::NotAttained { reason }) => (Some("not_attained"), Some(reason)),
         Some(StageEnd::Failed { reason }) => (Some("failed"), Some(reason)),
+        Some(StageEnd::Waits { reason }) => (Some("waits"), Some(reason)),
         Some(StageEnd::Interrupted { reason }) => (Some("interrupted"), Some(reason)),
     };
     StageEntry {

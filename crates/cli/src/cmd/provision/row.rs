@@ -78,6 +78,7 @@ pub fn told_end(end: &StageEnd) -> Notice {
         StageEnd::Skipped { reason } => {
             Notice::new(Tone::Doubtful, "–", format!("skipped: {reason}"))
         }
+        StageEnd::Waits { reason } => Notice::new(Tone::Doubtful, "…", reason.clone()),
         StageEnd::Interrupted { reason } => {
             Notice::new(Tone::Doubtful, "–", format!("stopped: {reason}"))
         }

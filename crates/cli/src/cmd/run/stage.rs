@@ -53,6 +53,7 @@ pub fn ended(stage: &Stage, end: &StageEnd, took_ms: u64) -> (Tone, &'static str
         StageEnd::Skipped { reason } => {
             (Tone::Doubtful, "–", format!("{title}  left out: {reason}"))
         }
+        StageEnd::Waits { reason } => (Tone::Doubtful, "…", format!("{title}  waits: {reason}")),
         StageEnd::Interrupted { reason } => {
             (Tone::Doubtful, "–", format!("{title}  stopped: {reason}"))
         }

@@ -219,6 +219,9 @@ pub fn device(head: &Head) -> String {
 fn hint(progress: &Progress, counts: &PointCounts) -> Option<String> {
     let status = progress.status();
     let is_campaign = progress.command == COMMAND;
+    if let Some(reason) = progress.waits() {
+        return Some(format!("{reason}, then: fathom resume {}", progress.id));
+    }
     match status {
         RunStatus::Running => Some("fathom watch follows it".to_owned()),
         RunStatus::Interrupted if progress.command.starts_with("snia") => {
@@ -266,6 +269,9 @@ pub struct Document {
     /// Null where the plan does not tell how long its steps take.
     left_ms: Option<u64>,
     current: Option<Now>,
+    /// What somebody else is to do before it goes on; absent: nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits: Option<String>,
     /// The stage in progress that makes the device ready.
     stage: Option<stage::Now>,
     /// Every such stage that has begun.
@@ -363,6 +369,7 @@ pub fn document(progress: &Progress) -> Document {
             remaining_ms: current.remaining_ms,
             rates: intervals(progress.rates()),
         }),
+        waits: progress.waits().map(str::to_owned),
         stage: stage::now(progress),
         stages: stage::rows(progress),
         last: progress.last_done().map(|(id, repetition, totals)| Last {

@@ -98,6 +98,7 @@ impl SniaPanel {
             StageEnd::Skipped { reason } => format!("{title}: skipped, {reason}"),
             StageEnd::NotAttained { reason } => format!("{title}: {reason}"),
             StageEnd::Failed { reason } => format!("{title}: failed, {reason}"),
+            StageEnd::Waits { reason } => format!("{title}: waits, {reason}"),
             StageEnd::Interrupted { reason } => format!("{title}: stopped, {reason}"),
         }
     }

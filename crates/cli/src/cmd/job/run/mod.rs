@@ -459,6 +459,12 @@ fn conclude(finish: &Finish) -> Exit {
             finish.dir.display()
         ));
     }
+    if let Some(reason) = &finish.waits {
+        out::note(format_args!(
+            "fathom: the run waits\n  to do: {reason}, then: fathom resume {}",
+            finish.dir.display()
+        ));
+    }
     finish.exit()
 }
 
