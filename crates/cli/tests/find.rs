@@ -74,21 +74,53 @@ fn a_rate_is_found_for_real() {
 }
 
 #[test]
-fn what_an_engine_cannot_do_is_refused() {
+fn a_rate_of_a_simulated_drive_is_found_below_what_it_does_at_its_most() {
     let program = program();
-    for engine in ["fio", "sim"] {
-        let output = program
-            .command(&["find", "a.fio", "--p99", "1ms", "--engine", engine])
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(2));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("--closed"));
-    }
-    let output = program
-        .command(&["find", "a.fio", "--engine", "sim"])
-        .output()
-        .unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    program.file("a.fio", &(JOB.to_owned() + "iodepth=16\n"));
+    let found = json(
+        &program,
+        &["find", "a.fio", "--p99", "1ms", "--engine", "sim"],
+    );
+    assert_eq!(found["over"], "rate_iops");
+    let most = found["probes"][0]["iops"].as_f64().unwrap();
+    let load = found["answer"]["load"].as_f64().unwrap();
+    assert!((0.8..1.0).contains(&(load / most)), "{load} of {most}");
+    let too_much = found["answer"]["too_much"].as_f64().unwrap();
+    assert!((load..1.03 * load).contains(&too_much), "{found}");
+    // Every probe is in the plan, and none is left when it is over.
+    let status = json(&program, &["status"]);
+    let probes = found["probes"].as_array().unwrap().len();
+    assert_eq!(
+        (&status["steps"], &status["left"]),
+        (&probes.into(), &0.into())
+    );
+    assert_eq!(status["left_ms"], 0);
+}
+
+#[test]
+fn what_an_engine_cannot_do_is_refused_or_told() {
+    let program = program();
+    let said = |args: &[&str], code: i32| {
+        let output = program.run(&[&["find"], args].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        said
+    };
+    // fio counts latencies under a rate from the issue.
+    let fio = ["a.fio", "--p99", "1ms", "--engine", "fio"];
+    assert!(said(&fio, 2).contains("as with --closed"));
+    let mixed = JOB.replace("randread", "randrw");
+    program.file("mixed.fio", &mixed);
+    let map = ["mixed.fio", "--map", "--engine", "fio"];
+    assert!(said(&map, 2).contains("leave out --engine fio"));
+    // psync does one I/O at a time.
+    let knee = said(&["a.fio", "--knee", "--engine", "native"], 2);
+    assert!(knee.contains("--over numjobs"), "{knee}");
+    let cpu = ["a.fio", "--max-cpu", "50", "--engine", "sim"];
+    assert!(said(&cpu, 2).contains("no CPU busy"));
+    said(&["a.fio", "--engine", "sim"], 2);
+    said(&["nosuch.fio", "--knee"], 3);
+    assert!(program.records().is_empty());
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use environment::{give, is_variable_name, variable};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
-pub use target::{Role, TargetUse, is_write, split_names, targets};
+pub use target::{Role, TargetUse, does_one_at_a_time, is_write, split_names, targets};
 pub(crate) use target::{below, first_verify_state, folders, numbered};
 
 /// A job file as written.

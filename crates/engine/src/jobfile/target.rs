@@ -97,6 +97,12 @@ pub(super) fn changes_regardless(job: &JobSpec) -> bool {
     changes || trims || engine.is_none_or(|access| access == Access::Always)
 }
 
+/// Whether this I/O engine of fio does one I/O at a time, whatever `iodepth` says.
+#[must_use]
+pub fn does_one_at_a_time(engine: &str) -> bool {
+    table().engine(engine) == Some(Access::Sync)
+}
+
 /// An engine that is not known may do anything to files.
 fn access(job: &JobSpec) -> Access {
     table().engine(spec::engine(job)).unwrap_or(Access::Sync)

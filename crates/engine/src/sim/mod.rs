@@ -4,11 +4,13 @@
 //! that get worse, never settle, fail, stall or vanish, in milliseconds instead
 //! of hours and the same each time. Never chosen by `auto`, and named in every
 //! record and on every screen. It reads rw, rwmixread, bs, iodepth, numjobs,
-//! size, runtime and ramp_time of a job and passes over everything else; all
-//! jobs of a file run side by side, and no file or device is touched.
+//! size, runtime, ramp_time and rate_iops of a job and passes over everything
+//! else; all jobs of a file run side by side, and no file or device is touched.
+//! Under a rate latencies count from the intended start.
 
 mod device;
 mod life;
+mod rate;
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +23,7 @@ use fathom_model::{
 
 pub use device::{Fail, SettlingRate, SimDevice, Stall, Swing};
 use life::{Life, LifeSoFar};
+use rate::OfferedRate;
 
 use crate::jobfile::spec;
 use crate::jobfile::value::Amount;
@@ -184,6 +187,8 @@ struct JobLoad {
     reads: f64,
     block_bytes: f64,
     in_flight: u64,
+    /// How many begin, where that is set.
+    offered: Option<OfferedRate>,
     runtime: Option<Duration>,
     ramp: Duration,
     /// All that it moves, where that ends it.
@@ -228,15 +233,16 @@ impl JobLoad {
         let rw = spec::rw(spec).ok_or_else(|| wrong("does not understand its rw"))?;
         let blocks = spec::bs(spec).ok_or_else(|| wrong("knows one block size only"))?;
         let mix = spec::number(spec, "rwmixread").unwrap_or(50).min(100) as f64 / 100.0;
+        let clones = spec::numjobs(spec).max(1);
+        let offered = OfferedRate::of(spec, &rw, clones).map_err(|what| wrong(&what))?;
         let reads = match (rw.reads, rw.writes) {
-            (true, true) => mix,
+            (true, true) => offered.as_ref().map_or(mix, |rate| rate.reads),
             (true, false) => 1.0,
             (false, true) => 0.0,
             (false, false) => return Err(wrong("knows reads and writes only")),
         };
         let time_based = spec::time_based(spec);
         let runtime = spec::runtime(spec);
-        let clones = spec::numjobs(spec).max(1);
         let bytes_of = |size, whole: u64| match size {
             Amount::Percent(percent) => Some(whole * u64::from(percent) / 100),
             size => size.number(),
@@ -256,6 +262,7 @@ impl JobLoad {
             reads,
             block_bytes: blocks[usize::from(!rw.reads)].max(1) as f64,
             in_flight: spec::iodepth(spec).max(1) * clones,
+            offered,
             ramp: spec::ramp_time(spec).unwrap_or_default(),
             size_bytes: size_bytes.filter(|_| !time_based || runtime.is_none()),
             runtime,
@@ -369,7 +376,9 @@ impl SimRun<'_> {
             let share = load.in_flight as f64 / in_flight as f64;
             let device = &self.sim.device;
             let service = device.serve(in_flight as f64, load.block_bytes, life);
-            load.left(ran, service.iops * share * load.block_bytes)
+            let most = service.iops * share;
+            let iops = load.offered.as_ref().map_or(most, |rate| rate.done(most));
+            load.left(ran, iops * load.block_bytes)
         };
         self.loads.iter().map(of).max().unwrap_or_default()
     }
@@ -384,8 +393,14 @@ impl SimRun<'_> {
         let mut samples = Vec::new();
         for (job, load) in (0..).zip(&mut self.loads) {
             let device = &self.sim.device;
-            let service = device.serve(in_flight as f64, load.block_bytes, &life);
+            let mut service = device.serve(in_flight as f64, load.block_bytes, &life);
             let share = load.in_flight as f64 / in_flight as f64;
+            if let Some(rate) = &mut load.offered {
+                let alone = device.serve(1.0, load.block_bytes, &life);
+                let most = if silent { 0.0 } else { service.iops * share };
+                let served = rate.serve(most, alone.latency_ns, device.parallel, span);
+                (service.iops, service.latency_ns) = (served.iops / share, served.latency_ns);
+            }
             let ios = match silent || ran <= load.ramp {
                 true => 0.0,
                 false => service.iops * share * span.as_secs_f64(),

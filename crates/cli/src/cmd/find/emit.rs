@@ -15,6 +15,9 @@ use fathom_model::environment::{BlockDevice, Target};
 use fathom_model::{Direction, RunDocument, VerdictLevel, units};
 use serde::{Deserialize, Serialize};
 
+use super::show::error_percent;
+use crate::cmd::run::summary::SIMULATION;
+
 /// For whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -141,6 +144,9 @@ impl Emission<'_> {
     fn comments(&self) -> String {
         let device = self.device().map_or("an unknown device", |it| &it.name);
         let mut text = format!("# {device:?}, measured by fathom: {:?}\n", self.document.id);
+        if self.document.engine == "sim" {
+            let _ = writeln!(text, "# {SIMULATION}");
+        }
         for row in self.found {
             let name = &row.row.name;
             let Some((answer, rate)) = row.answer.zip(self.rate(name)) else {
@@ -153,7 +159,7 @@ impl Emission<'_> {
             };
             let sure = answer
                 .iops_error
-                .map_or_else(String::new, |error| format!(" ± {:.1} %", 100.0 * error));
+                .map_or_else(String::new, |error| format!(" ± {}", error_percent(error)));
             let depth = answer.load.unwrap_or(0.0);
             let verdict = row.verdict.clone().unwrap_or_default();
             let _ = write!(text, "# {name}: {value}{sure} at iodepth={depth:.0}");

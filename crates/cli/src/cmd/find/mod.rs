@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use fathom_analysis::find::{FindGoal, FindLoads, WholeLoad};
 use fathom_campaign::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
 use fathom_campaign::flow::JobStep;
+use fathom_engine::jobfile::does_one_at_a_time;
 use fathom_model::{Direction, Exit};
 use fathom_report::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use super::planned::Plan;
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
 use crate::engine::EngineOrSim;
+use crate::out;
 
 mod emit;
 mod goal;
@@ -137,11 +139,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let (goal, percent) = args.goal.goal();
     let has = |over| args.over.contains(&over);
     let (has_depth, has_jobs) = (has(FindOver::Iodepth), has(FindOver::Numjobs));
-    let is_closed =
-        args.closed || has_depth || has_jobs || (goal == FindGoal::Knee && args.goal.map.is_none());
-    if !is_closed {
-        check_open(args.run.engine)?;
-    }
+    let is_closed = args.closed
+        || has_depth
+        || has_jobs
+        || (goal == FindGoal::Knee && args.goal.map.is_none())
+        || closed_for_fio(args)?;
     if let (FindGoal::Cpu { .. }, EngineOrSim::Sim) = (goal, args.run.engine) {
         return Err(usage(
             "a simulated device keeps no CPU busy\n  to do: leave out --engine sim",
@@ -155,7 +157,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let each: Vec<_> = args.over.iter().filter_map(|over| over.each()).collect();
     let settings = settings(args, (over, is_closed), &each);
     let mut options = args.run.options()?;
-    if !is_closed {
+    if !is_closed && !options.is_simulated() {
         // fio counts latencies under a rate from the issue.
         EngineOrSim::Native.name().clone_into(&mut options.engine);
     }
@@ -170,6 +172,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let job = job::JobPlan::of_file(&args.file, &settings, options, elsewhere)?.on(hosts)?;
     let text = job.files.first().map_or("", |file| file.text.as_str());
     check_job(text, args, is_closed)?;
+    if over == "iodepth" {
+        check_depth(text, args.run.engine)?;
+    }
     let config = FindConfig {
         goal,
         loads: match is_closed {
@@ -292,10 +297,7 @@ fn rows(each: &[(&str, &[&str])], of: Option<FindOf>) -> Vec<FindRow> {
 
 /// Refuses a job for which the search means something else than what is asked.
 fn check_job(text: &str, args: &Args, is_closed: bool) -> anyhow::Result<()> {
-    let last = |keys: &[&str]| {
-        let mut lines = text.lines().rev().filter_map(|line| line.split_once('='));
-        lines.find_map(|(key, value)| keys.contains(&key.trim()).then_some(value.trim()))
-    };
+    let last = |keys: &[&str]| last(text, keys);
     let rw = last(&["rw", "readwrite"]).unwrap_or("read");
     if args.svg.is_some() && args.goal.map.is_none() {
         return Err(usage("--svg draws a map\n  to do: add --map"));
@@ -344,6 +346,24 @@ fn check_job(text: &str, args: &Args, is_closed: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Refuses to search a depth that changes nothing.
+fn check_depth(text: &str, engine: EngineOrSim) -> anyhow::Result<()> {
+    let ioengine = last(text, &["ioengine"]).unwrap_or("psync");
+    let is_offloaded = last(text, &["io_submit_mode"]) == Some("offload");
+    if engine == EngineOrSim::Sim || is_offloaded || !does_one_at_a_time(ioengine) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "ioengine={ioengine} does one I/O at a time, whatever iodepth is\n  to do: ioengine=io_uring or libaio in the job, or --over numjobs"
+    )))
+}
+
+/// The value of an option that counts.
+fn last<'t>(text: &'t str, keys: &[&str]) -> Option<&'t str> {
+    let mut lines = text.lines().rev().filter_map(|line| line.split_once('='));
+    lines.find_map(|(key, value)| keys.contains(&key.trim()).then_some(value.trim()))
+}
+
 /// I/Os that lie beyond a percentile which is told: docs/METHODOLOGY.md.
 const BEYOND_LEAST: f64 = 10.0;
 
@@ -354,15 +374,21 @@ fn least_rate(percent: Option<f64>, probe: Duration) -> f64 {
     BEYOND_LEAST / (beyond * probe.as_secs_f64()).max(f64::MIN_POSITIVE)
 }
 
-/// Only the native engine counts from the intended start.
-fn check_open(engine: EngineOrSim) -> anyhow::Result<()> {
-    match engine {
-        EngineOrSim::Auto | EngineOrSim::Native => Ok(()),
-        EngineOrSim::Fio | EngineOrSim::Sim => {
-            let what = "load is offered at a rate by the native engine only: fio counts latencies from the issue, and a simulated device knows no rate\n  to do: add --closed, which searches the number of I/Os under way";
-            Err(ExitError::new(Exit::Usage, what).into())
-        }
+/// Whether I/Os under way are searched because of the engine: fio counts latencies under a
+/// rate from the issue.
+fn closed_for_fio(args: &Args) -> anyhow::Result<bool> {
+    if args.run.engine != EngineOrSim::Fio {
+        return Ok(false);
     }
+    if args.goal.map.is_some() {
+        return Err(usage(
+            "--map offers load at rates, and fio counts latencies under a rate from the issue\n  to do: leave out --engine fio",
+        ));
+    }
+    out::note(
+        "fathom: fio counts latencies under a rate from the issue: as with --closed the number of I/Os under way is searched",
+    );
+    Ok(true)
 }
 
 impl FindPlan {

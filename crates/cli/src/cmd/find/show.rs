@@ -220,7 +220,10 @@ fn looked(goal: FindGoal, probes: &[ProbeResult]) -> Vec<(ProbeResult, usize)> {
     let load = |it: &ProbeResult| it.probe.load.unwrap_or(f64::INFINITY);
     let order = |it: &ProbeResult| load(it) * f64::from(it.probe.jobs.unwrap_or(1));
     let mut sorted = probes.to_vec();
-    sorted.sort_by(|a, b| order(a).total_cmp(&order(b)));
+    sorted.sort_by(|a, b| {
+        let by_jobs = || a.probe.jobs.cmp(&b.probe.jobs);
+        order(a).total_cmp(&order(b)).then_with(by_jobs)
+    });
     let is_one = |a: &ProbeResult, b: &ProbeResult| {
         goal == FindGoal::Knee && (a.probe.load, a.probe.jobs) == (b.probe.load, b.probe.jobs)
     };
@@ -237,8 +240,14 @@ fn looked(goal: FindGoal, probes: &[ProbeResult]) -> Vec<(ProbeResult, usize)> {
     lines.collect()
 }
 
+/// How far a figure may be off. It is never off by nothing.
+pub fn error_percent(error: f64) -> String {
+    format!("{:.1} %", (100.0 * error).max(0.1))
+}
+
 fn of_jobs(load: String, jobs: Option<u32>) -> String {
     match jobs {
+        Some(1) => format!("{load} × 1 job"),
         Some(jobs) => format!("{load} × {jobs} jobs"),
         None => load,
     }
@@ -257,7 +266,7 @@ fn on_hosts(config: &FindConfig) -> String {
 fn said(config: &FindConfig, answer: &FindAnswer) -> String {
     let sure = answer
         .iops_error
-        .map_or_else(String::new, |error| format!(" ± {:.1} %", 100.0 * error));
+        .map_or_else(String::new, |error| format!(" ± {}", error_percent(error)));
     let iops = format!("{}{sure} IOPS", units::count(answer.iops));
     let over = &config.over;
     let Some(load) = answer.load else {

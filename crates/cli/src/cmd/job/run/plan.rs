@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::Context;
 use fathom_campaign::flow::RunOptions;
 use fathom_campaign::run::RunError;
 use fathom_device::safety::{Confirmations, WriteJudge};
@@ -213,7 +212,10 @@ impl Plan {
             Some(all) => JobFile::read_unexpanded(path, &|name| all.example(name)),
             None => JobFile::read(path, &variable),
         };
-        checked.with_context(|| path.display().to_string())
+        checked.map_err(|error| {
+            let what = format!("{}: {error}", path.display());
+            ExitError::new(Exit::Input, what).into()
+        })
     }
 
     fn parse(&self, text: &str, path: &Path) -> CheckedJobFile {
