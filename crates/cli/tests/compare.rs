@@ -257,7 +257,7 @@ fn a_history_says_where_it_changed() {
     );
     let output = fathom(dir.path(), &line);
     assert_eq!(code(&output), 7, "{}", stderr(&output));
-    assert!(stdout(&output).contains("slower from here on"));
+    assert!(stdout(&output).contains("  slower from "));
     assert!(fs::read_to_string(svg).unwrap().starts_with("<svg"));
     // A file by itself has nothing to lead to.
     let page = fs::read_to_string(page).unwrap();
@@ -324,7 +324,7 @@ fn the_examples_for_every_night_fail_only_where_it_got_slower() {
         assert_eq!(code(&cron), exit, "{}", stderr(&cron));
         // cron mails what is printed.
         let said = stdout(&cron) + &stderr(&cron);
-        assert_eq!(said.contains("slower from here on"), exit == 7, "{said}");
+        assert_eq!(said.contains("  slower from "), exit == 7, "{said}");
         assert_eq!(said.is_empty(), exit == 0, "{said}");
         let measured = sh(&["-c", measure]);
         assert_eq!(code(&measured), 0, "{}", stderr(&measured));

@@ -22,6 +22,8 @@ use crate::style::{Style, Tone};
 pub const HISTORY_SCHEMA: &str = "fathom.history/1";
 /// Width of the largest bar, in columns.
 const BAR: f64 = 24.0;
+/// Columns of a figure, of the word of a change, and of what stands between.
+const BESIDE_BAR: usize = 24;
 
 /// Figures over runs.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
@@ -180,15 +182,16 @@ pub(crate) fn title(series: &HistorySeries) -> String {
 
 fn one(series: &HistorySeries, style: Style) -> String {
     let most = series.runs.iter().map(|run| run.value).fold(0.0, f64::max);
+    let bar = bar(series, style);
     let mut grid = Grid::new([words("run", 0), figures("", 0), words("", 1), words("", 0)]);
     for (place, run) in series.runs.iter().enumerate() {
         let change = series.changes.iter().find(|change| change.place == place);
         let said = change.map_or_else(GridCell::default, |change| {
             let (is_good, word) = word(change);
             let tone = if is_good { Tone::Good } else { Tone::Bad };
-            GridCell::new(tone, format!("◀ {word} from here on: {}", by(change)))
+            GridCell::new(tone, format!("◀ {word}"))
         });
-        let length = (BAR * run.value / most).round().max(0.0) as usize;
+        let length = (bar * run.value / most).round().max(0.0) as usize;
         grid.line([
             GridCell::from(run.id.as_str()),
             GridCell::from(series.figure.shown(run.value)),
@@ -202,6 +205,8 @@ fn one(series: &HistorySeries, style: Style) -> String {
         grid.render(style)
     );
     for change in &series.changes {
+        let (_, word) = word(change);
+        text += &format!("  {word} from {} on: {}\n", change.run, by(change));
         for said in differed(change) {
             text += &format!("  {said}\n");
         }
@@ -210,6 +215,13 @@ fn one(series: &HistorySeries, style: Style) -> String {
         text += &format!("  {HISTORY_LEAST} runs at the least tell a change\n");
     }
     text
+}
+
+/// How long the longest bar is: what names and figures leave of a window.
+fn bar(series: &HistorySeries, style: Style) -> f64 {
+    let names = series.runs.iter().map(|run| run.id.chars().count());
+    let beside = names.max().unwrap_or(0) + BESIDE_BAR;
+    (style.columns().saturating_sub(beside) as f64).min(BAR)
 }
 
 /// What differed where it changed, a sentence each.
@@ -362,8 +374,15 @@ mod tests {
             width: Some(120),
         };
         let shown = text(&doc, style);
-        assert!(shown.contains("slower from here on: -9.9 %"), "{shown}");
+        assert!(
+            shown.contains("◀ slower\n") && shown.contains("slower from r12 on: -9.9 %"),
+            "{shown}"
+        );
         assert!(shown.contains("at r12: kernel was"), "{shown}");
+        // No window is too narrow for the names of the runs.
+        let width = Some(50);
+        let narrow = text(&doc, Style { width, ..style });
+        assert!(narrow.contains("\nr12 ") && narrow.lines().all(|line| line.chars().count() <= 50));
         let drawn = svg(&doc);
         assert!(drawn.contains("slower from run 13 on"), "{drawn}");
     }

@@ -31,8 +31,8 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = HistoryFigure::Iops)]
     figure: HistoryFigure,
     /// Only the last N runs
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    last: usize,
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    last: u32,
     /// Only jobs and steps whose name has this in it
     #[arg(long, value_name = "WORD")]
     job: Option<String>,
@@ -119,7 +119,7 @@ fn runs(global: &Global, args: &Args) -> anyhow::Result<Vec<ComparedRun>> {
             global.tag.is_empty() || Entries::open(dir).is_ok_and(|run| run.has_tags(&global.tag))
         })
         .collect();
-    dirs.drain(..dirs.len().saturating_sub(args.last));
+    dirs.drain(..dirs.len().saturating_sub(args.last as usize));
     if dirs.is_empty() {
         let message = format!("no such runs under {}", global.runs.display());
         return Err(ExitError::new(Exit::Missing, message).into());
