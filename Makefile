@@ -148,7 +148,7 @@ bench-verdict: ## provocations of the verdict, clean runs, cost of the evidence,
 	$(CARGO) bench --locked -p fathom-cli --bench verdict
 
 .PHONY: bench-find
-bench-find: ## searches on zram, a throttled loop device and the disk against measuring everything, some 20 minutes; as root; writes bench/find.md and .json
+bench-find: ## searches on zram, a throttled loop device and the disk against measuring everything, settings in pairs, some 25 minutes; as root; writes bench/find.md and .json
 	@tools/setup.sh build quick static
 	rustup target add $(musl_target)
 	$(CARGO) bench --locked -p fathom-cli --bench find --target $(musl_target)

@@ -1,7 +1,8 @@
 //! What `fathom find` finds on real devices, against measuring everything.
 //!
-//! `make bench-find` does it in full and writes `bench/find.md` and `bench/find.json`.
-//! `cargo test` does nothing here: crates/analysis simulates hundreds of searches.
+//! `make bench-find` does it in full and writes `bench/find.md` and `bench/find.json`;
+//! `cargo bench … -- searches` or `-- pairs` does a part and writes nothing. `cargo test` does
+//! each once, short: crates/analysis simulates hundreds of searches and comparisons.
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a program for developers
 
 use std::fmt::Write as _;
@@ -14,6 +15,7 @@ use fathom_testkit::{LoopDevice, ProgramUnderTest, Throttle, Zram};
 use serde_json::{Value, json};
 
 mod machine;
+mod pairs;
 
 use machine::Machine;
 
@@ -21,7 +23,7 @@ const BYTES: usize = 64 << 20;
 /// The depths of a knee go up to this.
 const DEPTH_MOST: u32 = 64;
 /// Seconds of each point where everything is measured.
-const POINT_S: u32 = 20;
+const POINT_S: u32 = 15;
 /// Seconds of a probe, and of each proof of an answer.
 const PROBE_S: u32 = 10;
 /// Seconds of a first look.
@@ -43,10 +45,13 @@ struct Lab {
 }
 
 fn main() {
-    // What `cargo test` calls it with.
+    // `cargo test` calls it without.
     if !std::env::args().any(|arg| arg == "--bench") {
-        return;
+        return trial();
     }
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let wanted: Vec<&String> = words.iter().filter(|word| !word.starts_with('-')).collect();
+    let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|word| *word == name);
     let lab = Lab {
         bench: ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom")),
     };
@@ -82,13 +87,48 @@ fn main() {
             throttle: None,
         },
     ];
-    let found: Vec<Value> = places.iter().map(|place| lab.place(place)).collect();
+    let searches = places.iter().filter(|_| is_wanted("searches"));
+    let found: Vec<Value> = searches.map(|place| lab.place(place)).collect();
+    let pairs = match is_wanted("pairs") {
+        true => pairs::measured(&lab, &places, true),
+        false => json!([]),
+    };
+    if !wanted.is_empty() {
+        return println!("{}", pairs::page(&pairs));
+    }
     let machine = Machine::here(Path::new(env!("CARGO_BIN_EXE_fathom")));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
-    let results = json!({ "machine": machine, "places": found });
+    let results = json!({ "machine": machine, "places": found, "pairs": pairs });
     let text = serde_json::to_string_pretty(&results).unwrap();
     fs::write(folder.join("find.json"), text + "\n").unwrap();
-    fs::write(folder.join("find.md"), page(&found, &machine)).unwrap();
+    let text = page(&found, &machine) + &pairs::page(&pairs);
+    fs::write(folder.join("find.md"), text).unwrap();
+    if pairs::misses(&pairs) > 0 {
+        println!("too many differences of equal settings, or too few of others");
+        std::process::exit(1);
+    }
+}
+
+/// Everything once, on a file, so that nothing here rots.
+fn trial() {
+    let lab = Lab {
+        bench: ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom")),
+    };
+    let file = lab.bench.path().join("file");
+    fs::write(&file, vec![7; BYTES / 64]).unwrap();
+    let place = Place {
+        name: "a file",
+        target: &file,
+        throttle: None,
+    };
+    let job = lab.job(&place, &format!("iodepth=2\nsize={}\n", BYTES / 64));
+    let find = [
+        "find", &job, "--knee", "--to", "2", "--look", "50ms", "--probe", "50ms",
+    ];
+    assert!(lab.run(&place, &find)["answer"].is_object());
+    let pairs = pairs::measured(&lab, &[place], false);
+    assert!(pairs::page(&pairs).contains("| the same twice | 1 |"));
+    assert!(pairs::misses(&pairs) >= 2, "nothing else was compared");
 }
 
 fn page(found: &[Value], machine: &Machine) -> String {
