@@ -23,7 +23,7 @@ const BYTES: usize = 64 << 20;
 /// The depths of a knee go up to this.
 const DEPTH_MOST: u32 = 64;
 /// Seconds of each point where everything is measured.
-const POINT_S: u32 = 15;
+const POINT_S: u32 = 10;
 /// Seconds of a probe, and of each proof of an answer.
 const PROBE_S: u32 = 10;
 /// Seconds of a first look.

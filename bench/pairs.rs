@@ -18,7 +18,7 @@ const TENTHS: usize = 10;
 const TOLD_LEAST: usize = 9;
 /// Pairs of each comparison at the most.
 const PAIRS: &str = "10";
-/// How long each measurement takes: a throttle is exact over a second.
+/// How long each measurement takes; a throttle is exact over a second.
 const EACH: &str = "400ms";
 const EACH_THROTTLED: &str = "1s";
 /// What think time makes a tenth: a sleep takes some 60 µs longer than it is to.
@@ -70,8 +70,8 @@ pub fn measured(lab: &Lab, places: &[Place<'_>], is_full: bool) -> Value {
 /// One comparison.
 fn row(lab: &Lab, place: &Place<'_>, what: &str, job: &str, sides: &[&str]) -> Value {
     let each = match place.throttle {
-        Some(_) => EACH_THROTTLED,
-        None => EACH,
+        Some(_) if !sides.is_empty() => EACH_THROTTLED,
+        _ => EACH,
     };
     let ab = ["ab", job, "--pairs", PAIRS, "--each", each];
     let found = lab.run(place, &[&ab[..], sides].concat());
@@ -129,7 +129,7 @@ pub fn page(rows: &Value) -> String {
     }
     let _ = write!(
         page,
-        "\nAt most {PAIRS} pairs of {EACH}, on the throttled device of {EACH_THROTTLED}. The same setting twice on all three devices: at most {FALSE_MOST} of {EQUAL} may tell a difference. {THROTTLE_IOPS} against {} IOPS of the throttled device, {} against {} µs of think time on zram, every second time the other way round: {TOLD_LEAST} of {TENTHS} have to be told.\n",
+        "\nAt most {PAIRS} pairs of {EACH}, of {EACH_THROTTLED} where limits differ. The same setting twice on all three devices: at most {FALSE_MOST} of {EQUAL} may tell a difference. {THROTTLE_IOPS} against {} IOPS of the throttled device, {} against {} µs of think time on zram, every second time the other way round: {TOLD_LEAST} of {TENTHS} have to be told.\n",
         THROTTLE_IOPS / 10 * 11,
         THINK_US.0,
         THINK_US.1,

@@ -264,6 +264,21 @@ fn what_a_drive_can_do_is_told_to_other_programs() {
 }
 
 #[test]
+fn a_map_of_a_simulated_drive_has_more_latency_where_more_is_done() {
+    let program = program();
+    let job = JOB.replace("randread", "randrw") + "iodepth=16\n";
+    program.file("a.fio", &job);
+    let map = json(&program, &["find", "a.fio", "--map=4", "--engine", "sim"]);
+    let cells = map["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 4 * 5);
+    let alone = cells.iter().filter(|cell| cell["write"] == 0);
+    let waits: Vec<f64> = alone
+        .filter_map(|cell| cell["latency_ns"].as_f64())
+        .collect();
+    assert!(waits.len() >= 3 && waits.is_sorted(), "{cells:#?}");
+}
+
+#[test]
 fn a_map_has_a_place_for_each_pair_of_loads() {
     let program = program();
     let job = JOB
@@ -283,10 +298,10 @@ fn a_map_has_a_place_for_each_pair_of_loads() {
         cells.iter().all(|cell| cell["outcome"] != "open"),
         "{cells:#?}"
     );
-    // How many probes stand before it is the machine's affair, too.
+    // How many probes stand before it is the machine's affair, too, and whether it does more.
     let jobs = fs::read_dir(program.records()[0].join("jobs")).unwrap();
     let mut jobs = jobs.map(|job| job.unwrap().path());
-    let its = jobs.find(|job| job.to_string_lossy().ends_with("-read-2-write-0.fio"));
+    let its = jobs.find(|job| job.to_string_lossy().ends_with("-read-1-write-0.fio"));
     let text = fs::read_to_string(its.unwrap()).unwrap();
     assert!(text.contains("rw=randread"), "{text}");
     let svg = program.path().join("map.svg");
