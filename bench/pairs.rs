@@ -118,12 +118,15 @@ pub fn page(rows: &Value) -> String {
         let figures =
             |name: &str| -> Vec<f64> { told.iter().filter_map(|row| row[name].as_f64()).collect() };
         let (pairs, ratios) = (figures("pairs"), figures("ratio"));
-        let mean = pairs.iter().sum::<f64>() / pairs.len().max(1) as f64;
+        let mean = match pairs.is_empty() {
+            true => "–".to_owned(),
+            false => format!("{:.1}", pairs.iter().sum::<f64>() / pairs.len() as f64),
+        };
         let ratios = ratios.iter().map(|ratio| format!("{ratio:.3}"));
         let ratios = ratios.collect::<Vec<_>>().join(" ");
         let _ = writeln!(
             page,
-            "| {what} | {all} | {} | {mean:.1} | {ratios} |",
+            "| {what} | {all} | {} | {mean} | {ratios} |",
             told.len()
         );
     }
