@@ -137,7 +137,9 @@ fn what_one_machine_refuses_or_loses_ends_the_search() {
         return skip("what_one_machine_refuses", "no loop device");
     };
     let target = disk.path().display();
-    let job = bench.job(&format!("[a]\nfilename={target}\nrw=randwrite\nbs=4k\n"));
+    let job = bench.job(&format!(
+        "[a]\nfilename={target}\nrw=randwrite\nbs=4k\nioengine=libaio\n"
+    ));
     let again = ["find", &job, "--knee", "--to", "2", "--hosts", "m1,m2"];
     let (code, doc) = bench.json(&lab, &again);
     assert_eq!((code, &doc["answer"]), (Some(4), &Value::Null), "{doc}");

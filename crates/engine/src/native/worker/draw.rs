@@ -101,10 +101,11 @@ impl Worker {
             Ok(found) => found,
             Err(due) => return ControlFlow::Break(Some(due)),
         };
+        let busy = self.depth - self.free.len();
         if let Some(flow) = &mut self.flow
-            && let Err(wait) = flow.begin(self.job.pace.flow_sleep)
+            && let Err(wait) = flow.begin(self.job.pace.flow_sleep, busy)
         {
-            return ControlFlow::Break(Some(now.saturating_add(self.ticks(wait))));
+            return ControlFlow::Break(wait.map(|wait| now.saturating_add(self.ticks(wait))));
         }
         if !self.push_next(backend, dir, intended, now) {
             return ControlFlow::Break(self.look_again(now));

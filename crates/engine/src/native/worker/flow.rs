@@ -17,6 +17,8 @@ pub(in crate::native) struct FlowShare {
     group: Arc<FlowGroup>,
     weight: u64,
     ios: u64,
+    /// It is ahead, and sleeps once nothing is under way.
+    is_to_sleep: bool,
 }
 
 /// How soon a job that is ahead looks again, where it does not say.
@@ -30,20 +32,33 @@ impl FlowShare {
             group: Arc::clone(group),
             weight: weight.into(),
             ios: 0,
+            is_to_sleep: false,
         }
     }
 
-    /// Whether an I/O may begin, which then counts; else when to ask again.
-    pub(super) fn begin(&mut self, sleep: Duration) -> Result<(), Duration> {
-        // One more than there are, as in fio: the first job's first I/O is not all of them.
-        let all = self.group.ios.load(Relaxed) + 1;
-        let weights = self.group.weight.load(Relaxed);
-        if self.ios * weights > self.weight * all {
-            return Err(if sleep.is_zero() { AGAIN } else { sleep });
+    /// Whether an I/O may begin beside those under way, and then counts; else how long it
+    /// waits, `None`: until those are over, which comes before a sleep (`io_u_quiesce`).
+    pub(super) fn begin(&mut self, sleep: Duration, busy: usize) -> Result<(), Option<Duration>> {
+        if !self.is_to_sleep {
+            // One more than there are, as in fio: the first job's first I/O is not all of them.
+            let all = self.group.ios.load(Relaxed) + 1;
+            let weights = self.group.weight.load(Relaxed);
+            if self.ios * weights <= self.weight * all {
+                self.group.ios.fetch_add(1, Relaxed);
+                self.ios += 1;
+                return Ok(());
+            }
+            if sleep.is_zero() {
+                return Err(Some(AGAIN));
+            }
         }
-        self.group.ios.fetch_add(1, Relaxed);
-        self.ios += 1;
-        Ok(())
+        self.is_to_sleep = busy > 0;
+        Err((busy == 0).then_some(sleep))
+    }
+
+    /// Whether the queue runs empty for a sleep.
+    pub(super) fn is_to_sleep(&self) -> bool {
+        self.is_to_sleep
     }
 
     /// The I/O that was to begin waits.
@@ -72,13 +87,18 @@ mod tests {
         let mut done = [0u32; 2];
         for turn in 0..9000 {
             let place = turn % 2;
-            done[place] += u32::from(shares[place].begin(Duration::ZERO).is_ok());
+            done[place] += u32::from(shares[place].begin(Duration::ZERO, 0).is_ok());
         }
         let ratio = f64::from(done[1]) / f64::from(done[0]);
         assert!((7.9..8.1).contains(&ratio), "{done:?}");
         let [mut one, other] = shares;
-        assert!(one.begin(Duration::from_millis(1)).is_ok() || one.begin(Duration::ZERO).is_err());
+        let sleep = Duration::from_millis(1);
+        while one.begin(sleep, 0).is_ok() {}
+        // What is under way comes back before it sleeps, whatever the others do meanwhile.
+        assert_eq!(one.begin(sleep, 2), Err(None));
         drop(other);
-        assert!((0..100).all(|_| one.begin(Duration::ZERO).is_ok()));
+        assert!(one.begin(sleep, 1) == Err(None) && one.is_to_sleep());
+        assert!(one.begin(sleep, 0) == Err(Some(sleep)) && !one.is_to_sleep());
+        assert!((0..100).all(|_| one.begin(sleep, 1).is_ok()));
     }
 }

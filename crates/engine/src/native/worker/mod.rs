@@ -395,6 +395,7 @@ impl Worker {
             Some(verify) if verify.has_backlog() => true,
             _ => {
                 self.is_to_think()
+                    || self.flow.as_ref().is_some_and(FlowShare::is_to_sleep)
                     || self.pass_left == 0
                     || self.held.is_some()
                     || self.is_deep_enough(busy)
