@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use fathom_device::threads;
 use fathom_engine::fio::guard;
 use fathom_engine::native;
 use fathom_model::Exit;
@@ -20,6 +21,7 @@ fn main() -> ExitCode {
     let args = std::env::args_os;
     // Without it a limit would end the program as it did before: nothing to tell.
     let _ = signals::outlive_file_limit();
+    threads::share_heap_in_limited_space();
     if let Some(ended) = guard::entry(args()).or_else(|| native::entry(args())) {
         return ended;
     }

@@ -17,7 +17,8 @@ pub fn spawn<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>, NoThread> {
     let builder = Builder::new().name(name.to_owned());
-    builder.spawn(work).map_err(|error| NoThread::new(&error))
+    let begun = room().and_then(|()| builder.spawn(work));
+    begun.map_err(|error| NoThread::new(&error))
 }
 
 /// Starts a thread that ends before `scope` does.
@@ -30,9 +31,47 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, NoThread> {
     let builder = Builder::new().name(name.to_owned());
-    builder
-        .spawn_scoped(scope, work)
-        .map_err(|error| NoThread::new(&error))
+    let begun = room().and_then(|()| builder.spawn_scoped(scope, work));
+    begun.map_err(|error| NoThread::new(&error))
+}
+
+/// Where the address space is limited, threads share one heap: each of its own would
+/// reserve 64 MiB, and twice that for a moment, in which others find none and the program
+/// ends (glibc, malloc/arena.c, `alloc_new_heap`). To be called before there are threads.
+pub fn share_heap_in_limited_space() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    if address_space().is_some() {
+        // SAFETY: no pointer is passed, and nobody else sets it.
+        unsafe { libc::mallopt(libc::M_ARENA_MAX, 1) };
+    }
+}
+
+/// The limit of the address space in bytes, where there is one.
+fn address_space() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::As).current
+}
+
+/// What has to be free of a limited address space before another thread is started: its
+/// stack (2 MiB, `std::thread`), and what the threads that run ask for meanwhile. They
+/// have no way to go on without, and the program would end.
+const ROOM: u64 = 16 << 20;
+
+/// Whether one more thread fits under the limit of the address space, where there is one.
+///
+/// # Errors
+/// As the system says it of a thread for which it has no room.
+pub fn room() -> io::Result<()> {
+    let Some(limit) = address_space() else {
+        return Ok(());
+    };
+    // Pages in all, then of other kinds (proc_pid_statm(5)).
+    let used = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages = used.split(' ').next().and_then(|pages| pages.parse().ok());
+    let bytes = pages.map_or(0, |pages: u64| pages * rustix::param::page_size() as u64);
+    match bytes + ROOM > limit {
+        true => Err(rustix::io::Errno::AGAIN.into()),
+        false => Ok(()),
+    }
 }
 
 /// The system gives no more threads.

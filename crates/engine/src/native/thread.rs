@@ -412,6 +412,7 @@ fn delay(time: Duration, stop: &AtomicBool) {
 /// hold the run too.
 pub(super) fn spawn(start: WorkerStart) -> io::Result<Thread> {
     let name: String = start.job.name.chars().take(15).collect();
+    fathom_device::threads::room()?;
     let handle = std::thread::Builder::new()
         .name(name.replace('\0', ""))
         .spawn(move || run(start))?;

@@ -91,6 +91,7 @@ impl IoPool {
                 serve(&mut execute, &line, &shared);
             }
         };
+        fathom_device::threads::room()?;
         let thread = std::thread::Builder::new().name(name.to_owned());
         self.threads.push(thread.spawn(work)?);
         let mut said = locked(&begun.0);

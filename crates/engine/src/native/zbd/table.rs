@@ -386,6 +386,11 @@ impl ZoneTable {
             }
             if cell.data() > 0 {
                 if !ask.quiet {
+                    if self.cells[place].is_full(least) {
+                        // The write that filled it is over and closed it; it has just been
+                        // opened for a reset, and no write would close it again.
+                        self.close(place);
+                    }
                     return ZoneChoice::Quiesce;
                 }
                 self.hold(user, place);

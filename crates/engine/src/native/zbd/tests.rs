@@ -205,6 +205,25 @@ fn zones_of_two_jobs_are_closed_by_whoever_fills_them() {
 }
 
 #[test]
+fn a_full_zone_is_reset_whichever_of_its_writes_is_over_first() {
+    let (mut table, user) = (table(1, SIZE, 4), user(1, 0..1));
+    let asked = |quiet| ZoneAsk {
+        quiet,
+        ..write(0, BLOCK)
+    };
+    for _ in 0..SIZE / BLOCK {
+        let choice = table.choose(&user, asked(false));
+        assert!(matches!(choice, ZoneChoice::Go { .. }), "{choice:?}");
+    }
+    table.over(0, DirIndex::Write, SIZE);
+    assert_eq!(table.choose(&user, asked(false)), ZoneChoice::Quiesce);
+    for end in 1..SIZE / BLOCK {
+        table.over(0, DirIndex::Write, end * BLOCK);
+    }
+    assert_eq!(table.choose(&user, asked(true)), ZoneChoice::Reset(0));
+}
+
+#[test]
 fn open_zones_elsewhere_leave_no_place() {
     let mut table = table(4, SIZE, 1);
     let users = [user(1, 0..2), user(2, 2..4)];
