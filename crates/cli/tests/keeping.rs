@@ -313,7 +313,7 @@ fn named_run(runs: &Path) -> PathBuf {
     };
     let header = Header {
         environment: Some(Environment {
-            hostname: "db1.corp.acme.example".into(),
+            hostname: "warehouse1.corp.acme.example".into(),
             targets: vec![Target {
                 path: "/srv/customer-x/disk.img".into(),
                 device: Some(device),
@@ -321,12 +321,12 @@ fn named_run(runs: &Path) -> PathBuf {
             }],
             ..Environment::default()
         }),
-        ..Header::new("nightly of db1", "job run")
+        ..Header::new("nightly of warehouse1", "job run")
     };
     let mut writer = Writer::create(runs, &header).unwrap();
-    let text = "alice@db1.corp.acme.example: S4EWNX0R123456 at /srv/customer-x/disk.img \
+    let text = "alice@warehouse1.corp.acme.example: S4EWNX0R123456 at /srv/customer-x/disk.img \
                 (0x5000c500a1b2c3d4), 10.20.30.40, /home/alice/a.fio";
-    let (name, hosts) = ("mix on db1".to_owned(), Vec::new());
+    let (name, hosts) = ("mix on warehouse1".to_owned(), Vec::new());
     let names = vec![name.clone()];
     writer.append(&Event::Jobs { names, hosts }).unwrap();
     writer.append(&Event::Note { text: text.into() }).unwrap();
@@ -352,7 +352,7 @@ fn named_run(runs: &Path) -> PathBuf {
     let dir = writer.finish(RunStatus::Complete).unwrap();
     fs::create_dir_all(dir.join("jobs")).unwrap();
     let job = format!("# {text}\n[mix]\nfilename=/srv/customer-x/disk.img\n");
-    fs::write(dir.join("jobs/db1.fio"), job).unwrap();
+    fs::write(dir.join("jobs/warehouse1.fio"), job).unwrap();
     dir
 }
 
@@ -364,7 +364,7 @@ fn what_is_given_away_does_not_say_whose_it_is() {
     let secrets = [
         "S4EWNX0R123456",
         "5000c500a1b2c3d4",
-        "db1",
+        "warehouse1",
         "corp.acme",
         "alice",
         "customer-x",
@@ -393,7 +393,7 @@ fn what_is_given_away_does_not_say_whose_it_is() {
         "runs",
         "tag",
         "nightly",
-        "rack=db1",
+        "rack=warehouse1",
         "--note",
         "alice was here",
     ]);

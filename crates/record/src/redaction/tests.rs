@@ -5,12 +5,13 @@ use serde_json::json;
 use super::*;
 use crate::RunRemarks;
 
-/// Of every kind, and as they stand beside one another in texts.
+/// Of every kind, and as they stand beside one another in texts; none of hexadecimal digits
+/// alone so short that a checksum may have it.
 const SECRETS: [&str; 16] = [
     "S4EWNX0R123456",
     "s4ewnx0r123456",
     "5000c500a1b2c3d4",
-    "db1",
+    "pg1",
     "corp.acme.example",
     "lab7",
     "alice",
@@ -27,7 +28,7 @@ const SECRETS: [&str; 16] = [
 
 /// Every secret in a text of its own kind.
 fn text() -> String {
-    "db1.corp.acme.example DB1 says: S4EWNX0R123456 (wwn-0x5000c500a1b2c3d4, s4ewnx0r123456) of \
+    "pg1.corp.acme.example PG1 says: S4EWNX0R123456 (wwn-0x5000c500a1b2c3d4, s4ewnx0r123456) of \
      alice@lab7:/home/alice/x; filename=/srv/customer-x/disk.img:/dev/nvme0n1 \
      addr=10.20.30.40,username=bob fd00:12::7 [fd00:12::7]:8765 52:54:00:12:34:56 \
      uuid=4f8a2c1e-0b7d-4e1f-9a53-2d6c7b8e9f01 nqn.2014-08.org.nvmexpress:uuid:x \
@@ -47,7 +48,7 @@ fn environment() -> Environment {
         ..BlockDevice::default()
     };
     Environment {
-        hostname: "db1.corp.acme.example".into(),
+        hostname: "pg1.corp.acme.example".into(),
         kernel: "6.1.0.4".into(),
         targets: vec![
             Target {
@@ -82,17 +83,17 @@ fn record(runs: &Path) -> PathBuf {
                 "variables".to_owned(),
                 json!({"lab7": {"DIR": "/srv/customer-x"}}),
             ),
-            ("tags".to_owned(), json!({"machine": "db1"})),
+            ("tags".to_owned(), json!({"machine": "pg1"})),
         ]
         .into_iter()
         .collect(),
-        ..Header::new("on db1", "job run")
+        ..Header::new("on pg1", "job run")
     };
     let mut writer = Writer::create(runs, &header).unwrap();
     let mut append = |event| writer.append(&event).unwrap();
     let hosts = vec!["lab7".to_owned()];
     append(Event::Jobs {
-        names: vec!["read db1".into()],
+        names: vec!["read pg1".into()],
         hosts,
     });
     let mut failure = Failure::new(FailureKind::Io, text());
@@ -114,19 +115,19 @@ fn record(runs: &Path) -> PathBuf {
 
 /// What lies beside the log.
 fn add_files(dir: &Path, header: &Header) {
-    for folder in ["jobs", "raw/db1", "hosts", "graphs"] {
+    for folder in ["jobs", "raw/pg1", "hosts", "graphs"] {
         fs::create_dir_all(dir.join(folder)).unwrap();
     }
-    fs::write(dir.join("jobs/db1.fio"), format!("[a]\n{}\n", text())).unwrap();
+    fs::write(dir.join("jobs/pg1.fio"), format!("[a]\n{}\n", text())).unwrap();
     let quoted = json!({"text": text(), "path": "/srv/secret plan/x", "lab7": 1});
     fs::write(
-        dir.join("raw/db1/fio.json"),
+        dir.join("raw/pg1/fio.json"),
         format!("{quoted}\n{}", text()),
     )
     .unwrap();
     fs::write(dir.join("plan.jsonl"), format!("{quoted}\n{quoted}\n")).unwrap();
     fs::write(dir.join("graphs/x.svg"), text()).unwrap();
-    fs::write(dir.join("raw/db1/binary"), [0xff, 0xfe, b'd', b'b', b'1']).unwrap();
+    fs::write(dir.join("raw/pg1/binary"), [0xff, 0xfe, b'p', b'g', b'1']).unwrap();
     // A machine's own record.
     let own = Writer::create_in(&dir.join("hosts/lab7"), header).unwrap();
     own.finish(RunStatus::Complete).unwrap();
@@ -141,7 +142,7 @@ fn nothing_of_whose_it_is_is_left() {
     let dir = record(&folder.path().join("runs"));
     let to = folder.path().join("copies");
     let copy = Redaction::default().copy(&dir, &to).unwrap();
-    assert_eq!(copy.left_out, [dir.join("raw/db1/binary")]);
+    assert_eq!(copy.left_out, [dir.join("raw/pg1/binary")]);
     let mut seen = 0;
     for file in files(&copy.dir).unwrap() {
         let name = file.strip_prefix(&to).unwrap().display().to_string();
