@@ -101,7 +101,7 @@ impl Start {
 
     fn of(&self, contender: Contender) -> Used {
         match contender {
-            Contender::Ring => Used::default(),
+            ring if ring.is_ring() => Used::default(),
             native if native.is_native() => self.native,
             _ => self.fio,
         }
@@ -202,8 +202,8 @@ fn measure(
     for _ in 0..lab.rounds(ready.place, &setting) {
         for (contender, job, runs) in &mut all {
             runs.push(match (&*contender, &lab.ring, &ready.path) {
-                (Contender::Ring, Some(program), Some(target)) => {
-                    run_ring(lab, program, target, &setting)
+                (ring, Some(program), Some(target)) if ring.is_ring() => {
+                    run_ring(lab, *ring, program, target, &setting)
                 }
                 _ => run(lab, *contender, &setting, job),
             });
@@ -282,9 +282,9 @@ fn run(lab: &Lab, contender: Contender, setting: &Setting, job: &Path) -> Run {
 }
 
 /// t/io_uring tells its IOPS at the end of each second but the last, and no more.
-fn run_ring(lab: &Lab, program: &Path, target: &Path, setting: &Setting) -> Run {
+fn run_ring(lab: &Lab, ring: Contender, program: &Path, target: &Path, setting: &Setting) -> Run {
     const SECONDS: u32 = 2;
-    let command = Contender::ring(program, target, setting, SECONDS);
+    let command = ring.ring(program, target, setting, SECONDS);
     let (text, used) = lab.cores(setting).run(&command);
     let iops = told_iops(&text).unwrap_or_else(|| panic!("t/io_uring: {text}"));
     Run {

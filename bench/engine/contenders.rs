@@ -19,8 +19,10 @@ pub enum Contender {
     Fio,
     FioTuned,
     FioBare,
-    /// fio's t/io_uring, which is no engine: the least that a loop over io_uring can be.
+    /// fio's t/io_uring, which is no engine: the least that a loop over io_uring can be,
+    /// in batches as fio tuned and one I/O at a time as the first.
     Ring,
+    RingSingle,
 }
 
 /// In the order of their turns and of the table's columns.
@@ -30,6 +32,7 @@ pub const ALL: &[Contender] = &[
     Contender::Fio,
     Contender::FioTuned,
     Contender::Ring,
+    Contender::RingSingle,
 ];
 /// Who is measured with one job and with two.
 pub const PAIRS: &[Contender] = &[
@@ -57,6 +60,7 @@ impl Contender {
             Self::FioTuned => "fio, tuned",
             Self::FioBare => "fio, gtod_reduce",
             Self::Ring => "t/io_uring",
+            Self::RingSingle => "t/io_uring, one by one",
         }
     }
 
@@ -64,9 +68,15 @@ impl Contender {
         matches!(self, Self::Native | Self::NativeBatched | Self::NativeBare)
     }
 
+    pub fn is_ring(self) -> bool {
+        matches!(self, Self::Ring | Self::RingSingle)
+    }
+
     /// Whether it can do what is asked here.
     pub fn takes_part(self, lab: &Lab, setting: &Setting) -> bool {
-        self != Self::Ring || (lab.ring.is_some() && setting.engine == "io_uring")
+        let ring = lab.ring.is_some() && setting.engine == "io_uring";
+        let single = self == Self::RingSingle;
+        !self.is_ring() || (ring && (!single || setting.depth >= 16))
     }
 
     /// What a job gets that spends as little CPU as fio can: the same options for
@@ -74,7 +84,7 @@ impl Contender {
     pub fn options(self, engine: &str, depth: u32) -> String {
         let mut text = String::new();
         match self {
-            Self::Native | Self::Fio | Self::Ring => return text,
+            Self::Native | Self::Fio | Self::Ring | Self::RingSingle => return text,
             Self::NativeBare | Self::FioBare => return "gtod_reduce=1\n".to_owned(),
             Self::NativeBatched | Self::FioTuned => {}
         }
@@ -104,10 +114,13 @@ impl Contender {
         command
     }
 
-    /// t/io_uring as fio tuned does it, on a target; it takes whole seconds.
-    pub fn ring(program: &Path, target: &Path, setting: &Setting, seconds: u32) -> Command {
+    /// t/io_uring on a target; it takes whole seconds.
+    pub fn ring(self, program: &Path, target: &Path, setting: &Setting, seconds: u32) -> Command {
         let mut command = Command::new(program);
-        let batch = if setting.depth >= 16 { 16 } else { 1 };
+        let batch = match self {
+            Self::Ring if setting.depth >= 16 => 16,
+            _ => 1,
+        };
         for (option, value) in [
             ("-d", setting.depth),
             ("-s", batch),

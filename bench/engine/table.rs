@@ -90,18 +90,23 @@ impl Results {
         let over = |other: Contender| Some(batched? / iops(other)?);
         let nothing = self.figures("nothing", "null", Contender::NativeBatched);
         let nothing = nothing.map(|figures| figures.iops / 1e6);
+        let beside =
+            |who| user(who).map_or_else(String::new, |ns| format!(" (t/io_uring: {ns:.0})"));
         let depth = zram(Contender::Native).and_then(|figures| figures.achieved_depth);
         let first = self.start.as_ref().and_then(|start| start.first());
         let first = first.map(|start| start.first_io_ms);
         let mut targets = vec![
             at_most(
-                "user CPU per I/O, io_uring in batches on zram, QD 32",
+                &format!(
+                    "user CPU per I/O, io_uring in batches on zram, QD 32{}",
+                    beside(Contender::Ring)
+                ),
                 user(Contender::NativeBatched),
                 30.0,
                 "ns",
             ),
             at_most(
-                "the same without batches",
+                &format!("the same without batches{}", beside(Contender::RingSingle)),
                 user(Contender::Native),
                 90.0,
                 "ns",

@@ -52,16 +52,22 @@ struct FileState {
 
 /// The I/Os of one worker, one after the other.
 #[derive(Debug)]
+#[repr(C)] // what most jobs need stands together, as in `Worker`
 pub(super) struct IoSource {
+    files: Vec<FileState>,
+    rng: Rng,
+    /// Of a job with one direction.
+    only: Option<DirIndex>,
+    /// Of a job whose I/Os go to one file, are of this size, and whose places follow
+    /// from nothing but their picker.
+    one_size: Option<u32>,
     pattern: IoPattern,
     service: FileService,
     /// Which file it is the turn of, in parts of a file, where some are more popular.
     popular: Option<Draw>,
-    files: Vec<FileState>,
     /// The last one, and how many more I/Os it has in a row.
     current: Option<usize>,
     in_row: u32,
-    rng: Rng,
     /// I/Os until the next one at a random place (`rw=randread:8`).
     until_random: u32,
     /// `trimwrite`: the block that was trimmed and is to be written.
@@ -93,7 +99,10 @@ impl IoSource {
                 }
             })
             .collect();
+        let alone = plan.files.len() == 1 && zones.is_none();
         Self {
+            only: job.pattern.only_direction(),
+            one_size: job.pattern.one_size().filter(|_| alone),
             pattern: job.pattern.clone(),
             popular: popular(&job.files.service, plan.files.len(), mix(seed, 1 << 33)),
             service: job.files.service.clone(),
@@ -125,6 +134,9 @@ impl IoSource {
     /// Which direction comes next.
     #[inline]
     pub(super) fn direction(&mut self) -> DirIndex {
+        if let Some(only) = self.only {
+            return only;
+        }
         if self.rewrite.is_some() {
             return DirIndex::Write;
         }
@@ -145,6 +157,21 @@ impl IoSource {
     /// The next I/O in this direction.
     #[inline(always)]
     pub(super) fn next(&mut self, dir: DirIndex) -> NextIo {
+        if let Some(size) = self.one_size {
+            let picked = self.files[0].pick(dir, &Sizes::Fixed(size), 0, &mut self.rng);
+            let (offset, len) = picked;
+            return NextIo {
+                dir,
+                file: 0,
+                offset,
+                len,
+            };
+        }
+        self.next_of_many(dir)
+    }
+
+    /// The same where more has a say.
+    fn next_of_many(&mut self, dir: DirIndex) -> NextIo {
         if let Some(write) = self.rewrite.take() {
             if let Some(zones) = &mut self.zones {
                 zones.did(write.len);
@@ -177,7 +204,10 @@ impl IoSource {
         } else {
             None
         };
-        let (offset, len) = followed.unwrap_or_else(|| file.pick(dir, pattern, rng));
+        let (offset, len) = followed.unwrap_or_else(|| {
+            let sizes = pattern.sizes_of(dir, pattern.random);
+            file.pick(dir, sizes, pattern.skip, rng)
+        });
         file.issued += u64::from(len);
         if let Some(zones) = &mut self.zones {
             zones.did(len);
@@ -340,8 +370,7 @@ impl FileState {
     }
 
     #[inline(always)]
-    fn pick(&mut self, dir: DirIndex, pattern: &IoPattern, rng: &mut Rng) -> (u64, u32) {
-        let sizes = pattern.sizes_of(dir, pattern.random);
+    fn pick(&mut self, dir: DirIndex, sizes: &Sizes, skip: i64, rng: &mut Rng) -> (u64, u32) {
         let (relative, len) = match &mut self.pickers[self.picker_of[dir as usize]] {
             Picker::Once { blocks, unit } => {
                 let at = blocks.next() * u64::from(*unit);
@@ -349,7 +378,7 @@ impl FileState {
             }
             Picker::Sequential => {
                 let position = self.positions[dir as usize];
-                let at = skipped(position, pattern.skip, self.len);
+                let at = skipped(position, skip, self.len);
                 let at = if at + u64::from(sizes.min()) > self.len {
                     0
                 } else {

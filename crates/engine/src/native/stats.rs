@@ -114,11 +114,9 @@ impl LatencyReading {
 
 /// One direction of one worker.
 #[derive(Debug)]
+#[repr(C)]
 pub(super) struct DirStats {
     pub(super) bytes: AtomicU64,
-    pub(super) short: AtomicU64,
-    /// I/Os that failed and were gone past.
-    pub(super) errors: AtomicU64,
     /// Completion latencies, one histogram for each priority the job uses.
     pub(super) clat: Vec<Cells>,
     pub(super) lat: Cells,
@@ -127,6 +125,9 @@ pub(super) struct DirStats {
     pub(super) slat: Cells,
     /// Under a rate: how far each I/O began behind its intended start.
     pub(super) lag: Option<Cells>,
+    pub(super) short: AtomicU64,
+    /// I/Os that failed and were gone past.
+    pub(super) errors: AtomicU64,
 }
 
 impl DirStats {
@@ -181,20 +182,23 @@ impl Batches {
 
 /// Everything one worker counts.
 #[derive(Debug)]
+#[repr(C)] // what each I/O counts stands together, as in `Worker`
 pub(super) struct WorkerStats {
-    phase: AtomicU8,
-    pub(super) dirs: [Option<DirStats>; 3],
-    pub(super) sync: Cells,
+    /// The I/Os under way, for whoever looks for stuck ones.
+    pub(super) slots: Box<[SlotCell]>,
+    /// Bytes asked for so far, of which the progress is told.
+    pub(super) issued_bytes: AtomicU64,
     pub(super) depths: [AtomicU64; DEPTH_CLASSES.len()],
     /// Batches by their size: handed over, and taken back.
     pub(super) submits: Batches,
     pub(super) completes: Batches,
+    pub(super) dirs: [Option<DirStats>; 3],
+    phase: AtomicU8,
+    pub(super) sync: Cells,
     /// I/Os that failed and were gone past.
     pub(super) errors: AtomicU64,
     /// The first of them, or the one that ended the job.
     pub(super) first_error: AtomicI32,
-    /// Bytes asked for so far, of which the progress is told.
-    pub(super) issued_bytes: AtomicU64,
     /// Ticks at which measuring began and ended (0: not yet).
     pub(super) began: AtomicU64,
     pub(super) ended: AtomicU64,
@@ -206,8 +210,6 @@ pub(super) struct WorkerStats {
     pub(super) zone_resets: AtomicU64,
     /// The depth that a search for one has come to.
     pub(super) found_depth: AtomicU64,
-    /// The I/Os under way, for whoever looks for stuck ones.
-    pub(super) slots: Box<[SlotCell]>,
 }
 
 impl WorkerStats {

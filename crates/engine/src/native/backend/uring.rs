@@ -1,11 +1,16 @@
 //! io_uring with registered files and buffers; one system call hands over a
 //! batch and waits for completions.
 
+use std::ffi::c_void;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, cqueue, opcode, squeue, types};
+use rustix::io_uring::{
+    self as kernel, IoringEnterFlags, IoringRegisterOp, io_uring_getevents_arg, io_uring_ptr,
+    io_uring_rsrc_update,
+};
 
 use super::{Backend, CompletedIo, Io, Op, OpenFile};
 use crate::native::buffer::Buffers;
@@ -20,14 +25,6 @@ const TOO_MANY_FIXED: &str = "fixedbufs: the kernel registers 16384 buffers at m
 const TOO_MANY_BUFFERS: &str = "buffers not registered with io_uring: the kernel takes 16384 at most; each I/O costs a little more CPU";
 const NOT_LOCKED: &str = "buffers not registered with io_uring: the limit on locked memory is too low (ulimit -l unlimited raises it); each I/O costs a little more CPU";
 const NOT_REGISTERED: &str = "buffers not registered with io_uring: the kernel refused them";
-/// include/uapi/linux/io_uring.h.
-const ENTER_GETEVENTS: u32 = 1;
-const ENTER_SQ_WAKEUP: u32 = 1 << 1;
-const ENTER_EXT_ARG: u32 = 1 << 3;
-const ENTER_REGISTERED_RING: u32 = 1 << 4;
-const REGISTER_RING_FDS: u32 = 20;
-const UNREGISTER_RING_FDS: u32 = 21;
-
 /// What the entries of a ring ask for.
 pub(in crate::native) trait RingCommands {
     type Request: squeue::EntryMarker;
@@ -53,14 +50,6 @@ struct Door {
     registered: Option<u32>,
 }
 
-/// struct io_uring_rsrc_update.
-#[repr(C)]
-struct RingPlace {
-    offset: u32,
-    reserved: u32,
-    data: u64,
-}
-
 impl Door {
     /// Must be called by the thread that enters.
     fn of(fd: RawFd) -> Self {
@@ -68,62 +57,53 @@ impl Door {
             fd,
             registered: None,
         };
-        let mut place = RingPlace {
-            offset: u32::MAX,
-            reserved: 0,
-            data: fd as u64,
-        };
-        if door.register(REGISTER_RING_FDS, &mut place) {
+        let mut place = io_uring_rsrc_update::default();
+        (place.offset, place.data) = (u32::MAX, io_uring_ptr::from(fd as *mut c_void));
+        if door.register(IoringRegisterOp::RegisterRingFds, &mut place) {
             door.registered = Some(place.offset);
         }
         door
     }
 
-    fn register(&self, what: u32, place: &mut RingPlace) -> bool {
-        // SAFETY: the kernel reads and writes one structure at the pointer.
+    fn register(&self, what: IoringRegisterOp, place: &mut io_uring_rsrc_update) -> bool {
+        let place = std::ptr::from_mut(place);
+        // SAFETY: the ring outlives its door; the kernel reads and writes one structure
+        // at the pointer.
         let done = unsafe {
-            libc::syscall(
-                libc::SYS_io_uring_register,
-                self.fd,
-                what,
-                std::ptr::from_mut(place),
-                1,
-            )
+            let ring = BorrowedFd::borrow_raw(self.fd);
+            kernel::io_uring_register(ring, what, place.cast_const().cast(), 1)
         };
-        done == 1
+        done == Ok(1)
     }
 
     /// io_uring_enter(2), with a limit on the wait where there is one.
-    #[inline]
+    #[inline(always)]
     fn enter(
         &self,
         submit: u32,
         min: u32,
-        flags: u32,
-        limit: Option<&types::SubmitArgs<'_, '_>>,
+        flags: IoringEnterFlags,
+        limit: Option<&io_uring_getevents_arg>,
     ) -> io::Result<usize> {
         let (fd, registered) = match self.registered {
-            Some(place) => (place as RawFd, ENTER_REGISTERED_RING),
-            None => (self.fd, 0),
+            Some(place) => (place as RawFd, IoringEnterFlags::REGISTERED_RING),
+            None => (self.fd, IoringEnterFlags::empty()),
         };
-        let (extended, argument, bytes) = match limit {
-            Some(limit) => (ENTER_EXT_ARG, std::ptr::from_ref(limit), size_of_val(limit)),
-            None => (0, std::ptr::null(), 0),
-        };
-        // SAFETY: the limit lives through the call; every pushed entry's memory lives
-        // in `Buffers`, which stay for as long as an entry is under way.
+        let flags = flags | registered;
+        // SAFETY: the ring outlives its door, by descriptor or by place; the limit lives
+        // through the call; every pushed entry's memory lives in `Buffers`, which stay
+        // for as long as an entry is under way.
         let taken = unsafe {
-            libc::syscall(
-                libc::SYS_io_uring_enter,
-                fd,
-                submit,
-                min,
-                flags | registered | extended,
-                argument,
-                bytes,
-            )
+            let ring = BorrowedFd::borrow_raw(fd);
+            match limit {
+                Some(_) => {
+                    let flags = flags | IoringEnterFlags::EXT_ARG;
+                    kernel::io_uring_enter_arg(ring, submit, min, flags, limit)
+                }
+                None => kernel::io_uring_enter(ring, submit, min, flags),
+            }
         };
-        usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+        Ok(taken? as usize)
     }
 }
 
@@ -131,12 +111,9 @@ impl Drop for Door {
     fn drop(&mut self) {
         // A registered ring outlives its descriptor.
         if let Some(offset) = self.registered {
-            let mut place = RingPlace {
-                offset,
-                reserved: 0,
-                data: 0,
-            };
-            self.register(UNREGISTER_RING_FDS, &mut place);
+            let mut place = io_uring_rsrc_update::default();
+            place.offset = offset;
+            self.register(IoringRegisterOp::UnregisterRingFds, &mut place);
         }
     }
 }
@@ -257,7 +234,7 @@ impl<C: RingCommands> Uring<C> {
         let until = wait.map(|limit| Instant::now() + limit);
         loop {
             if self.ring.submission().need_wakeup() {
-                match self.door.enter(0, 0, ENTER_SQ_WAKEUP, None) {
+                match self.door.enter(0, 0, IoringEnterFlags::SQ_WAKEUP, None) {
                     Err(error) if !is_for_now(&error) => return Err(error),
                     _ => {}
                 }
@@ -274,9 +251,9 @@ impl<C: RingCommands> Uring<C> {
     #[inline]
     fn enter_once(&mut self, min: usize) -> io::Result<usize> {
         let flags = if min > 0 || self.must_enter {
-            ENTER_GETEVENTS
+            IoringEnterFlags::GETEVENTS
         } else {
-            0
+            IoringEnterFlags::empty()
         };
         self.door
             .enter(self.pending as u32, min as u32, flags, None)
@@ -289,14 +266,11 @@ impl<C: RingCommands> Uring<C> {
             std::thread::sleep(limit.min(Duration::from_millis(1)));
             return Ok(taken);
         }
-        let timespec = types::Timespec::from(limit);
-        let args = types::SubmitArgs::new().timespec(&timespec);
-        self.door.enter(
-            self.pending as u32,
-            min as u32,
-            ENTER_GETEVENTS,
-            Some(&args),
-        )
+        let mut limit = types::Timespec::from(limit);
+        let mut argument = io_uring_getevents_arg::default();
+        argument.ts = io_uring_ptr::from(std::ptr::from_mut(&mut limit).cast::<c_void>());
+        let (pending, flags) = (self.pending as u32, IoringEnterFlags::GETEVENTS);
+        self.door.enter(pending, min as u32, flags, Some(&argument))
     }
 }
 

@@ -80,6 +80,23 @@ impl IoPattern {
         self.dirs[dir as usize]
     }
 
+    /// The direction of all its I/Os, if it is one.
+    pub(in crate::native) fn only_direction(&self) -> Option<DirIndex> {
+        let mut used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));
+        let first = used.next();
+        first.filter(|_| used.next().is_none() && !self.trimwrite)
+    }
+
+    /// The size of all its I/Os, where each is at a place that says nothing of the next.
+    pub(in crate::native) fn one_size(&self) -> Option<u32> {
+        if self.trimwrite || self.skip != 0 || self.mixes_order() {
+            return None;
+        }
+        let size = self.max_block();
+        let fixed = |sizes: &Sizes| *sizes == Sizes::Fixed(size);
+        self.all_sizes().all(fixed).then_some(size)
+    }
+
     /// Whether random offsets are drawn without a look at those before.
     pub(in crate::native) fn draws_anew(&self) -> bool {
         let odd = |dir: DirIndex| {

@@ -28,18 +28,19 @@ impl Worker {
     /// Gives back when the next one is due.
     pub(super) fn fill<B: Backend>(&mut self, backend: &mut B, now: u64) -> Option<u64> {
         let busy = self.depth - self.free.len();
-        let low = self.job.queue.low.map_or(self.depth, |low| low as usize);
-        if busy > low.min(self.depth.saturating_sub(1)) && low < self.depth {
+        if busy > self.limits.low {
             return None;
         }
-        if self.is_reading_back() {
-            self.fill_back(backend, now);
-            return None;
+        if !self.plain {
+            if self.is_reading_back() {
+                self.fill_back(backend, now);
+                return None;
+            }
+            if self.quiesce.is_some() && busy == 0 {
+                self.end_quiesce(now);
+            }
         }
-        if self.quiesce.is_some() && busy == 0 {
-            self.end_quiesce(now);
-        }
-        while self.batch.len() < self.most && !self.free.is_empty() {
+        while self.batch.len() < self.limits.submit && !self.free.is_empty() {
             if !self.plain {
                 if self.is_deep_enough(self.depth - self.free.len()) {
                     return None;
@@ -143,7 +144,7 @@ impl Worker {
     /// Whether all that was asked for has been handed over.
     #[inline]
     pub(super) fn is_through(&self) -> bool {
-        if self.replay.as_ref().is_some_and(ReplaySource::is_over) {
+        if !self.plain && self.replay.as_ref().is_some_and(ReplaySource::is_over) {
             return true;
         }
         let done = self.issued_bytes >= self.most_bytes || self.issued_ios >= self.most_ios;
@@ -254,7 +255,9 @@ impl Worker {
         let Some(slot) = self.free.pop() else {
             return false;
         };
-        if let Some(pacer) = &mut self.pacer {
+        if !self.plain
+            && let Some(pacer) = &mut self.pacer
+        {
             pacer.issued(next.dir, next.len);
         }
         let class = self.classes.draw(next.dir, next.len, &mut self.rng);
@@ -296,7 +299,9 @@ impl Worker {
     fn count_issued(&mut self, len: u32) {
         self.issued_bytes += u64::from(len);
         self.issued_ios += 1;
-        if let Some(thinking) = &mut self.thinking {
+        if !self.plain
+            && let Some(thinking) = &mut self.thinking
+        {
             thinking.issued();
         }
         let left = self.pass_left.saturating_sub(u64::from(len));
@@ -388,7 +393,9 @@ impl Worker {
     /// Gives a slot's I/O, or what is left of it, to the backend.
     #[inline(always)]
     pub(super) fn push<B: Backend>(&mut self, backend: &mut B, slot: u32, under: &InFlight) {
-        if let (Some(ring), 0) = (&self.iolog, under.moved) {
+        if !self.plain
+            && let (Some(ring), 0) = (&self.iolog, under.moved)
+        {
             let issued = IssuedIo {
                 at_ns: self.clock.ns(under.drawn.saturating_sub(self.started)),
                 op: under.op.code(),

@@ -9,6 +9,7 @@
 mod done;
 mod draw;
 mod flow;
+mod limits;
 mod ranges;
 mod read_back;
 mod search;
@@ -37,6 +38,7 @@ use crate::native::slot::{InFlight, SlotCell};
 use crate::native::source::{IoSource, NextIo};
 use crate::native::stats::{DEPTH_CLASSES, WorkerPhase, WorkerStats, bump};
 pub(super) use flow::{FlowGroup, FlowShare};
+use limits::BatchLimits;
 use ranges::SyncRanges;
 use read_back::Verifier;
 use search::{DepthSearch, SearchStep};
@@ -50,53 +52,61 @@ const NAP: Duration = Duration::from_millis(20);
 const SPIN: Duration = Duration::from_micros(120);
 
 /// Everything a worker needs; made before the start.
+///
+/// What the loop of a plain job touches stands first, as declared: between two I/Os the
+/// kernel and the copies of their data push it out of the nearest cache, and each line
+/// that comes back costs as much as what is done with it.
+#[repr(C)]
 pub(super) struct Worker {
-    job: Arc<NativeJob>,
-    plan: Arc<MemberFiles>,
     stats: Arc<WorkerStats>,
-    stop: Arc<AtomicBool>,
     clock: TickClock,
-    targets: Vec<OpenFile>,
-    buffers: Buffers,
-    source: IoSource,
-    filler: Filler,
-    verify: Option<Verifier>,
-    classes: Arc<PriorityDraw>,
-    pacer: Option<Pacer>,
-    rng: Rng,
+    stop: Arc<AtomicBool>,
     /// Slots without an I/O.
     free: Vec<u32>,
     /// Slots pushed since the last submission.
     batch: Vec<u32>,
     done: Vec<CompletedIo>,
     depth: usize,
+    limits: BatchLimits,
     /// Nothing but its pattern says which I/O comes next, and nobody but its figures
     /// wants to know what is over.
     plain: bool,
+    /// Reads the clock when a batch is handed over: preparing it took time.
+    stamps: bool,
+    /// The submission is what takes the time: it is slat, as fio counts it.
+    submits_slowly: bool,
     measures: Measures,
+    draining: bool,
+    measuring: bool,
+    issued_bytes: u64,
+    issued_ios: u64,
     /// Bytes and I/Os that end it.
     most_bytes: u64,
     most_ios: u64,
-    /// Most I/Os of a batch.
-    most: usize,
-    /// Reads the clock when a batch is handed over: preparing it took time.
-    stamps: bool,
-    /// fsync or fdatasync that are due, per file.
-    sync_due: Option<(Op, u32)>,
-    ranges: Option<SyncRanges>,
-    /// Writes since the last fsync and fdatasync.
-    writes_since: [u64; 2],
-    issued_bytes: u64,
-    issued_ios: u64,
-    thinking: Option<Thinking>,
     /// Bytes left of this pass.
     pass_left: u64,
     /// Bytes at its end that no block may fit in.
     slack: u64,
     ramp_end: u64,
     end: u64,
-    draining: bool,
-    measuring: bool,
+    /// Ticks after which an I/O fails the job, by direction.
+    max_latency: [u64; 3],
+    buffers: Buffers,
+    classes: Arc<PriorityDraw>,
+    source: IoSource,
+    filler: Filler,
+    /// Writes since the last fsync and fdatasync.
+    writes_since: [u64; 2],
+    rng: Rng,
+    job: Arc<NativeJob>,
+    plan: Arc<MemberFiles>,
+    targets: Vec<OpenFile>,
+    verify: Option<Verifier>,
+    pacer: Option<Pacer>,
+    /// fsync or fdatasync that are due, per file.
+    sync_due: Option<(Op, u32)>,
+    ranges: Option<SyncRanges>,
+    thinking: Option<Thinking>,
     failure: Option<Failure>,
     ring: Option<Arc<Ring<Logged>>>,
     iolog: Option<Arc<Ring<IssuedIo>>>,
@@ -111,8 +121,6 @@ pub(super) struct Worker {
     quiesce: Option<SearchStep>,
     /// An I/O that waits for another in its range (serialize_overlap), or for a zone.
     held: Option<NextIo>,
-    /// Ticks after which an I/O fails the job, by direction.
-    max_latency: [u64; 3],
     /// When the measurement began: the logs' times count from there.
     began: u64,
     /// When the worker began: the times of write_iolog do.
@@ -197,7 +205,8 @@ impl Worker {
             max_latency: latency_limits(&job, &clock),
             began: 0,
             started: 0,
-            most: most(&job, depth),
+            limits: BatchLimits::of(&job, depth),
+            submits_slowly: job.engine == IoEngine::Libaio,
             most_bytes,
             most_ios,
             plain: false,
@@ -328,7 +337,9 @@ impl Worker {
             self.hand_over(backend, now, busy, due)?;
             now = self.clock.now();
             self.take(backend, now)?;
-            self.look_at_window(now);
+            if !self.plain {
+                self.look_at_window(now);
+            }
         }
     }
 
@@ -341,16 +352,15 @@ impl Worker {
         due: Option<u64>,
     ) -> std::io::Result<()> {
         let (min, wait) = self.wanted(now, busy, due);
-        // libaio does its work in the submission itself: its time is slat, as
-        // fio counts it. The others begin when they are called.
-        let submits_slowly = self.job.engine == IoEngine::Libaio;
-        let issued = if self.stamps && !submits_slowly && !self.batch.is_empty() {
+        // libaio does its work in the submission itself. The others begin when they
+        // are called.
+        let issued = if self.stamps && !self.submits_slowly && !self.batch.is_empty() {
             self.clock.now()
         } else {
             now
         };
         backend.submit(min > 0)?;
-        let issued = if submits_slowly && !self.batch.is_empty() {
+        let issued = if self.submits_slowly && !self.batch.is_empty() {
             self.clock.now()
         } else {
             issued
@@ -362,15 +372,10 @@ impl Worker {
         }
         // Taken where they are to be replaced at once: what waits in the kernel's queue
         // is under way, what has been taken and not replaced is missing from the depth.
-        let max = self
-            .job
-            .queue
-            .complete_max
-            .map_or(self.most, |max| max as usize);
         let ready = self.done.len();
         backend.reap(
             min.saturating_sub(ready),
-            max.max(min),
+            self.limits.complete_max.max(min),
             wait,
             &mut self.done,
         )?;
@@ -390,7 +395,20 @@ impl Worker {
                 (1, Some(wait.min(NAP) - SPIN / 2))
             };
         }
-        let over = match &self.verify {
+        let over = match self.plain {
+            true => self.pass_left == 0,
+            false => self.is_held_back(busy),
+        };
+        if self.free.is_empty() || self.draining || over || busy > self.limits.low {
+            (self.limits.complete_min.min(busy), None)
+        } else {
+            (0, None)
+        }
+    }
+
+    /// Whether nothing may begin before something that is under way is over.
+    fn is_held_back(&self, busy: usize) -> bool {
+        match &self.verify {
             Some(verify) if verify.is_reading_back() => verify.is_through(),
             Some(verify) if verify.has_backlog() => true,
             _ => {
@@ -400,16 +418,7 @@ impl Worker {
                     || self.held.is_some()
                     || self.is_deep_enough(busy)
             }
-        };
-        let full = self.free.is_empty()
-            || self.draining
-            || over
-            || self.job.queue.low.is_some_and(|low| busy > low as usize);
-        if !full {
-            return (0, None);
         }
-        let min = self.job.queue.complete_min.max(1) as usize;
-        (min.min(busy), None)
     }
 
     /// Whether no more I/Os may be under way: those there are keep the latency just so.
@@ -521,13 +530,6 @@ impl Worker {
     }
 }
 
-/// Most I/Os handed over at once where the job does not say: a quarter of the
-/// queue, up to this. A disk that reports a whole queue at once (virtio does)
-/// then begins with the first part while the next is made; handed over whole, it
-/// idles meanwhile. More in one call saves no time that could be measured
-/// (docs/decisions/0005-parts-of-a-queue.md).
-const PART: usize = 8;
-
 /// What writes are made of; the buffers begin with it.
 fn filler(
     job: &NativeJob,
@@ -559,31 +561,12 @@ fn ends(job: &NativeJob, plan: &MemberFiles) -> (u64, u64) {
     (bytes, ios)
 }
 
-/// io_uring/io_uring.h, IORING_MAX_ENTRIES.
-const RING_ENTRIES: usize = 32_768;
-
 /// max_latency in ticks.
 fn latency_limits(job: &NativeJob, clock: &TickClock) -> [u64; 3] {
     job.pace.max_latency.map(|limit| {
         let ns = |limit: Duration| u64::try_from(limit.as_nanos()).unwrap_or(u64::MAX);
         limit.map_or(u64::MAX, |limit| clock.ticks(ns(limit)))
     })
-}
-
-/// Most I/Os handed over at once.
-fn most(job: &NativeJob, depth: usize) -> usize {
-    match (job.queue.submit, job.engine) {
-        // A ring has no room for more.
-        (Some(submit), engine) if engine.is_ring() => (submit as usize).min(RING_ENTRIES),
-        (Some(submit), _) => submit as usize,
-        // No device idles.
-        (None, IoEngine::Null) => depth,
-        // What the page cache answers, libaio does within io_submit, one after
-        // the other; several in one call would share a plug (fs/aio.c) that
-        // holds back each read until a kernel thread flushes it.
-        (None, IoEngine::Libaio) if !job.files.direct => 1,
-        (None, _) => (depth / 4).clamp(1, PART),
-    }
 }
 
 #[inline]
@@ -737,33 +720,5 @@ mod tests {
         assert!(Buffers::is_mapped(address));
         assert!(!run(IoEngine::IoUring, false).0.leaves_ios_behind());
         assert!(!run(IoEngine::Libaio, true).0.leaves_ios_behind());
-    }
-
-    /// Reads of a cold page cache fell to a twentieth when sixteen shared one
-    /// io_submit.
-    #[test]
-    fn buffered_libaio_hands_over_one_io_at_a_time() {
-        let mut job = NativeJob::new("j");
-        job.engine = IoEngine::Libaio;
-        assert_eq!(most(&job, 16), 1);
-        job.files.direct = true;
-        assert_eq!(most(&job, 16), 4);
-        job.queue.submit = Some(4);
-        assert_eq!(most(&job, 64), 4);
-    }
-
-    /// A virtio disk did 70 k instead of 80 k IOPS when its whole queue came in
-    /// one call.
-    #[test]
-    fn a_queue_is_handed_over_in_parts() {
-        let mut job = NativeJob::new("j");
-        job.engine = IoEngine::IoUring;
-        let of = |depth| most(&job, depth);
-        assert_eq!([1, 2, 8, 16, 32, 128].map(of), [1, 1, 2, 4, 8, 8]);
-        job.queue.submit = Some(u32::MAX);
-        assert_eq!(most(&job, 1 << 20), RING_ENTRIES);
-        job.queue.submit = None;
-        job.engine = IoEngine::Null;
-        assert_eq!(most(&job, 32), 32);
     }
 }

@@ -257,7 +257,7 @@ impl Worker {
 
     /// Asks for what is to be read back; at its end the pass is over.
     pub(super) fn fill_back<B: Backend>(&mut self, backend: &mut B, now: u64) {
-        while self.batch.len() < self.most
+        while self.batch.len() < self.limits.submit
             && let Some(slot) = self.free.pop()
         {
             let history = self.verify.as_mut().and_then(|v| v.history.as_mut());
