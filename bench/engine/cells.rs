@@ -19,7 +19,7 @@ pub struct Setting {
     pub jobs: u32,
     pub cpus: usize,
     pub direct: bool,
-    /// Another option of the job.
+    /// Other options of the job.
     pub more: &'static str,
 }
 
@@ -158,7 +158,9 @@ pub fn rings(lab: &Lab, ready: &Ready, start: &Start) -> Vec<Cell> {
         (Place::Zram | Place::Cached, Some(_)) => vec![polled(""), polled("sqthread_poll=1")],
         _ => Vec::new(),
     };
-    let nowait = (ready.place == Place::Cached).then_some((1, "nowait=1"));
+    // A page that the kernel has taken back meanwhile ends nobody's job.
+    let nowait = (1, "nowait=1 ignore_error=EAGAIN");
+    let nowait = (ready.place == Place::Cached).then_some(nowait);
     let all = settings.into_iter().chain(nowait).map(|(cpus, more)| {
         let setting = Setting {
             cpus,
@@ -251,9 +253,10 @@ fn job(lab: &Lab, ready: &Ready, contender: Contender, setting: &Setting, end: &
         ..
     } = setting;
     let mut text = format!(
-        "[reads]\nrw=randread\nbs=4k\nioengine={engine}\niodepth={depth}\nnumjobs={jobs}\ngroup_reporting\nsize={}\n{end}\n{}\n{more}\n",
+        "[reads]\nrw=randread\nbs=4k\nioengine={engine}\niodepth={depth}\nnumjobs={jobs}\ngroup_reporting\nsize={}\n{end}\n{}\n{}\n",
         ready.bytes,
-        contender.options(engine, *depth)
+        contender.options(engine, *depth),
+        more.replace(' ', "\n")
     );
     if let Some(path) = &ready.path {
         // The cache is as the benchmark left it, for everyone.

@@ -267,8 +267,10 @@ impl<C: RingCommands> Uring<C> {
             return Ok(taken);
         }
         let mut limit = types::Timespec::from(limit);
-        let mut argument = io_uring_getevents_arg::default();
-        argument.ts = io_uring_ptr::from(std::ptr::from_mut(&mut limit).cast::<c_void>());
+        let argument = io_uring_getevents_arg {
+            ts: io_uring_ptr::from(std::ptr::from_mut(&mut limit).cast::<c_void>()),
+            ..Default::default()
+        };
         let (pending, flags) = (self.pending as u32, IoringEnterFlags::GETEVENTS);
         self.door.enter(pending, min as u32, flags, Some(&argument))
     }
