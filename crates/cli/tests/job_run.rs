@@ -356,14 +356,48 @@ fn a_process_that_outlives_fio_is_killed_and_told() {
         script.display()
     );
     bench.file("orphan.fio", &job);
-    let output = bench.run(&["job", "run", "--json", "orphan.fio"]);
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(doc["failures"][0]["kind"], "orphan");
-    let shown = bench.run(&["show"]);
-    let shown = String::from_utf8_lossy(&shown.stdout);
-    assert!(shown.contains(FailureKind::Orphan.advice()), "{shown}");
-    assert!(bench.processes().is_empty(), "{:?}", bench.processes());
+    for engine in ["fio", "native"] {
+        let output = bench.run(&["job", "run", "--json", "orphan.fio", "--engine", engine]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(doc["failures"][0]["kind"], "orphan", "{doc:#}");
+        let shown = bench.run(&["show"]);
+        let shown = String::from_utf8_lossy(&shown.stdout);
+        assert!(shown.contains(FailureKind::Orphan.advice()), "{shown}");
+        assert!(bench.processes().is_empty(), "{:?}", bench.processes());
+    }
+}
+
+/// Commands around a job see what the other has begun, and their end is told.
+#[test]
+fn commands_of_a_job_run_before_it_and_after_it() {
+    let bench = Bench::new();
+    let job = "[a]\nrw=write\nsize=64k\nfilename=f\n\
+               exec_prerun=(sleep 600 & echo $! >beside && echo before)\n\
+               exec_postrun=(kill $(cat beside) && stat -c %s f && exit 3)\n\
+               [b]\nstonewall\nrw=read\nsize=64k\nfilename=f\nexec_prerun=exit 4\n";
+    bench.file("around.fio", job);
+    for engine in ["fio", "native"] {
+        let output = bench.run(&["job", "run", "--json", "around.fio", "--engine", engine]);
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        let doc: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(doc["jobs"][0]["write"]["io_bytes"], 64 << 10, "{doc:#}");
+        assert!(doc["jobs"][1]["read"]["io_bytes"].as_u64().unwrap_or(0) == 0);
+        let printed = |name: &str| fs::read_to_string(bench.path().join(name)).unwrap();
+        assert_eq!(printed("a.prerun.txt"), "before\n");
+        assert_eq!(printed("a.postrun.txt"), "65536\n");
+        assert!(bench.processes().is_empty(), "{:?}", bench.processes());
+        if engine == "native" {
+            let said = stderr(&output);
+            assert!(
+                said.contains("exec_prerun: 'exit 4' ended with exit status: 4"),
+                "{said}"
+            );
+            let notes = doc["notes"].to_string();
+            assert!(notes.contains("exec_postrun"), "{doc:#}");
+        }
+        fs::remove_file(bench.path().join("f")).unwrap();
+    }
 }
 
 #[test]

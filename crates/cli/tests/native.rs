@@ -218,13 +218,13 @@ fn what_it_does_not_take_is_refused_by_name_and_line_before_anything_is_touched(
     let bench = Bench::new();
     bench.file(
         "both.fio",
-        "[global]\nrw=write\nsize=64k\n[a]\nexec_prerun=true\n[b]\nioengine=rbd\n",
+        "[global]\nrw=write\nsize=64k\n[a]\nlockfile=exclusive\n[b]\nioengine=rbd\n",
     );
     let output = bench.run(&["job", "run", "both.fio", "--engine=native"]);
     assert_eq!(output.status.code(), Some(3));
     let said = stderr(&output);
     for part in [
-        "both.fio:5:1: job a: exec_prerun",
+        "both.fio:5:1: job a: lockfile",
         "both.fio:7:1: job b: ioengine",
     ] {
         assert!(said.contains(part), "{part} in {said}");
@@ -252,7 +252,7 @@ fn what_it_does_not_take_is_refused_by_name_and_line_before_anything_is_touched(
 fn auto_takes_what_is_here_and_says_what_is_missing() {
     let bench = Bench::new();
     bench.file("plain.fio", "[a]\nrw=read\nsize=64k\n");
-    bench.file("fios.fio", "[a]\nrw=read\nsize=64k\nexec_prerun=true\n");
+    bench.file("fios.fio", "[a]\nrw=read\nsize=64k\nlockfile=exclusive\n");
     bench.file("nobodys.fio", "[a]\nrw=read\nsize=64k\n\nbogus=1\n");
     if fathom_testkit::program("fio").is_ok() {
         assert_eq!(bench.document(&["plain.fio"]).0["engine"], "fio");
@@ -277,7 +277,7 @@ fn auto_takes_what_is_here_and_says_what_is_missing() {
     let said = stderr(&output);
     for part in [
         "fio: fio is not installed",
-        "native: fios.fio:4:1: job a: exec_prerun",
+        "native: fios.fio:4:1: job a: lockfile",
         "to do: ",
     ] {
         assert!(said.contains(part), "{part} in {said}");

@@ -10,7 +10,8 @@ use fathom_model::{Failure, FailureKind, JobSpec, units};
 
 use crate::jobfile::value::{self, Amount};
 use crate::jobfile::{
-    Replay, Role, TargetUse, below, first_verify_state, folders, numbered, replay, spec, targets,
+    FIRST_DUMP, Replay, Role, TargetUse, below, first_dump, first_verify_state, folders, numbered,
+    replay, spec, targets,
 };
 use crate::regular;
 
@@ -153,12 +154,16 @@ pub fn of(job: &JobSpec, work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
     }
 }
 
-/// The verify states that a job leaves in `folder` when fio is given it as `--aux-path`:
-/// the first, and all that are there.
+/// What a job leaves of its verify in `folder` when fio is given it as `--aux-path`:
+/// the first states and dumps, and all that are there.
 #[must_use]
 pub fn states(job: &JobSpec, folder: &Path) -> Vec<PathBuf> {
     let first = folder.join(first_verify_state(job));
-    and_alike(&first, Path::new(""))
+    let mut all = and_alike(&first, Path::new(""));
+    if spec::is_on(job, "verify_dump") {
+        all.extend(and_alike(&folder.join(first_dump(job)), Path::new("")));
+    }
+    all
 }
 
 fn replayed(job: &JobSpec, work_dir: &Path) -> Result<Vec<TargetUse>, Failure> {
@@ -339,6 +344,14 @@ fn and_alike(log: &Path, work_dir: &Path) -> Vec<PathBuf> {
     let mut logs = vec![log.to_owned()];
     let name = log.file_name().map(|name| name.to_string_lossy());
     let name = name.unwrap_or_default();
+    let folder = log.parent().unwrap_or(Path::new(""));
+    // Those of any file.
+    if name.ends_with(FIRST_DUMP) {
+        let ends = [".received", ".expected", ".hdr_fail"];
+        let is_dump = |other: &str| ends.iter().any(|end| other.ends_with(end));
+        logs.extend(files_where(work_dir, folder, &is_dump));
+        return logs;
+    }
     // `x_lat.1.log`, `local-x-0-verify.state`: what stands before the number.
     let stem = name
         .strip_suffix("1.log")
@@ -348,7 +361,6 @@ fn and_alike(log: &Path, work_dir: &Path) -> Vec<PathBuf> {
             let end = [".log", ".log.fz", "-verify.state"];
             other.starts_with(stem) && end.iter().any(|end| other.ends_with(end))
         };
-        let folder = log.parent().unwrap_or(Path::new(""));
         logs.extend(files_where(work_dir, folder, &is_alike));
     }
     logs

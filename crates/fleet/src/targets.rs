@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
 use fathom_device::{Claim, Sys, space};
-use fathom_engine::jobfile::{JobFile, variable};
+use fathom_engine::jobfile::{self, JobFile, variable};
 use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_engine::{Control, Request, layout};
 use fathom_model::{Failure, FailureKind, JobSpec, units};
@@ -86,9 +86,7 @@ impl TargetCheck {
             paths: io.map(|used| used.path.clone()).collect(),
             ..PreparedTargets::default()
         };
-        let runs_programs = ["exec_prerun", "exec_postrun"]
-            .iter()
-            .any(|option| jobs.iter().any(|job| job.value(option).is_some()));
+        let runs_programs = jobs.iter().any(jobfile::runs_programs);
         if runs_programs {
             // A mkfs among them would find the device in use.
             self.release();

@@ -242,9 +242,13 @@ pub(crate) fn sentences(doc: &RunDocument) -> Vec<String> {
             true => String::new(),
             false => format!(" of {short} of {figures} directions"),
         };
+        // Where nothing ran for a whole interval nothing says how long it takes.
+        let enough = match enough {
+            0 => String::new(),
+            ms => format!("; about {} would do", units::duration(rounded(ms))),
+        };
         shifts.push(format!(
-            "too short to say how far the figures{which} can be trusted: fewer than 12 independent intervals; about {} would do",
-            units::duration(rounded(enough)),
+            "too short to say how far the figures{which} can be trusted: fewer than 12 independent intervals{enough}"
         ));
     }
     shifts

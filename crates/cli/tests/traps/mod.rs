@@ -333,7 +333,7 @@ fn no_file_is_made_longer_than_there_is_room() {
 }
 
 /// How a job can name a file without saying so.
-const WAYS: [&[&str]; 8] = [
+const WAYS: [&[&str]; 10] = [
     &["--rw=write", "--size=1m", "--directory=d", "--filename=x"],
     &["--rw=write", "--size=1m"],
     &[
@@ -360,6 +360,19 @@ const WAYS: [&[&str]; 8] = [
         "--filename=new",
         "--verify=crc32c",
     ],
+    &[
+        "--rw=read",
+        "--size=1m",
+        "--filename=new",
+        "--exec_prerun=true",
+    ],
+    &[
+        "--rw=read",
+        "--size=1m",
+        "--filename=new",
+        "--verify=crc32c",
+        "--verify_dump=1",
+    ],
     &["--read_iolog=replay"],
     &["--rw=read", "--size=32m", "--directory=d", "--filename=x"],
 ];
@@ -384,6 +397,8 @@ fn however_a_job_names_a_file_it_is_judged() {
         "trace",
         "logs/l_lat.7.log",
         "local-a-0-verify.state",
+        "a.prerun.txt",
+        "new.8192.received",
     ] {
         symlink(image, at(link)).unwrap();
     }
@@ -578,7 +593,8 @@ fn what_was_made_during_an_earlier_step_refuses_the_next() {
         "two.fio",
         &format!("[two]\nrw=write\nfilename={shown}\nsize=1m\n"),
     );
-    for between in ["mkfs.ext4 -qF", "mkswap"] {
+    let ways = ["mkfs.ext4 -qF", "mkswap"];
+    for (between, engine) in ways.into_iter().zip(ENGINES) {
         let script = program.file(
             "between.sh",
             &format!("#!/bin/sh\nexec {between} {shown}\n"),
@@ -590,7 +606,7 @@ fn what_was_made_during_an_earlier_step_refuses_the_next() {
         program.file("one.fio", &text);
         let word = word(device.path());
         let args = ["one.fio", "two.fio", "--destroy", &word];
-        refused(&program, &job_run("fio", &args), "carries");
+        refused(&program, &job_run(engine, &args), "carries");
         let wiped = Command::new("wipefs")
             .args(["-aq", shown])
             .status()
@@ -656,17 +672,19 @@ fn a_device_is_free_for_the_programs_of_its_job() {
     let program = program();
     let device = require!(name, LoopDevice::new(SIZE));
     let shown = device.path().to_str().unwrap();
-    let script = program.file(
-        "mk.sh",
-        &format!("#!/bin/sh\nmkfs.ext4 -qF {shown} >made 2>&1 || echo failed >>made\n"),
-    );
+    let script = program.file("mk.sh", &format!("#!/bin/sh\nmkfs.ext4 -qF {shown}\n"));
     let text = format!(
         "[a]\nrw=write\nbs=1m\nsize=8m\nfilename={shown}\nexec_prerun=sh {}\n",
         script.display()
     );
     program.file("a.fio", &text);
     let word = word(device.path());
-    program.good(&job_run("fio", &["a.fio", "--destroy", &word]));
-    let made = fs::read_to_string(program.path().join("made")).unwrap();
-    assert!(!made.contains("failed"), "{made}");
+    for engine in ENGINES {
+        let made = program.path().join("a.prerun.txt");
+        let _ = fs::remove_file(&made);
+        program.good(&job_run(engine, &["a.fio", "--destroy", &word]));
+        assert_eq!(fs::read_to_string(made).unwrap(), "", "{engine}");
+        let wiped = Command::new("wipefs").args(["-aq", shown]).status();
+        assert!(wiped.unwrap().success());
+    }
 }

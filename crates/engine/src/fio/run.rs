@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use super::arrivals::Arrivals;
 use super::client::{QUIT_WAIT, ServerSet};
 use super::failures::{Evidence, FioEnd, by_signal, errno_text_of, judge};
-use super::guard::{FioSupervisor, GuardOrder, GuardReport};
+use super::guard::{self, FioSupervisor, GuardOrder, GuardReport};
 use super::intervals::{Intervals, eta_s};
 use super::layout::Layout;
 use super::messages::{Message, NO_JOB_PROCESS, NO_JOB_THREAD, classify};
@@ -409,9 +409,7 @@ impl FioRun<'_> {
                 GuardReport::Started(pid) => self.pid = Some(pid),
                 GuardReport::CannotStart(errno) => return Err(self.cannot_start(errno)),
                 GuardReport::Orphan(pid) => {
-                    let what = "this process of fio outlived it and was killed";
-                    let failure = Failure::new(FailureKind::Orphan, what);
-                    self.failures.push(failure.about(format!("process {pid}")));
+                    self.failures.push(guard::outlived("fio", pid));
                 }
                 GuardReport::Stuck(pid) => {
                     // It is not gone, as was told of it before.
@@ -419,9 +417,7 @@ impl FioRun<'_> {
                     self.failures.retain(|failure| {
                         failure.kind != FailureKind::Orphan || failure.subject != subject
                     });
-                    let what = "this process of fio does not die: it waits in the kernel";
-                    let failure = Failure::new(FailureKind::Hung, what);
-                    self.failures.push(failure.about(format!("process {pid}")));
+                    self.failures.push(guard::undying("fio", pid));
                 }
                 GuardReport::Exited(code) => self.end = Some(FioEnd::Exited(code)),
                 GuardReport::Signaled(signal) => self.end = Some(FioEnd::Signaled(signal)),

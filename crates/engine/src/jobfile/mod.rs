@@ -32,8 +32,10 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use environment::{give, is_variable_name, variable};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
-pub use target::{Role, TargetUse, does_one_at_a_time, is_write, split_names, targets};
-pub(crate) use target::{below, first_verify_state, folders, numbered};
+pub(crate) use target::{FIRST_DUMP, below, first_dump, first_verify_state, folders, numbered};
+pub use target::{
+    Role, TargetUse, does_one_at_a_time, is_write, runs_programs, split_names, targets,
+};
 
 /// A job file as written.
 #[derive(Debug, Clone)]

@@ -253,6 +253,22 @@ impl Targets {
                         self.add_as(Role::Log, path, true, &option.origin);
                     }
                 }
+                // Where what they print goes, in the folder that fio runs in (backend.c,
+                // exec_string; engines/exec.c).
+                name @ ("exec_prerun" | "exec_postrun") => {
+                    let word = name.trim_start_matches("exec_");
+                    let path = format!("{}.{word}.txt", job.name);
+                    self.add_as(Role::Log, path, true, &option.origin);
+                }
+                "program" => {
+                    for stream in ["stdout", "stderr"] {
+                        let path = format!("{}.{stream}", job.name);
+                        self.add_as(Role::Log, path, true, &option.origin);
+                    }
+                }
+                "verify_dump" if spec::is_on(job, "verify_dump") => {
+                    self.add_as(Role::Log, first_dump(job), true, &option.origin);
+                }
                 // The file that backs the buffers is written to when it is shared.
                 "mem" => {
                     if let Some((kind, path)) = value.split_once(':')
@@ -279,6 +295,23 @@ impl Targets {
 /// verify_state_gen_name).
 pub(crate) fn first_verify_state(job: &JobSpec) -> String {
     format!("local-{}-0-verify.state", job.name.replace('/', "."))
+}
+
+/// A file of what `verify_dump` keeps of a mismatch, where nobody knows yet in which file
+/// it will be (verify.c, dump_buf).
+pub(crate) fn first_dump(job: &JobSpec) -> String {
+    format!("{}{FIRST_DUMP}", job.name.replace('/', "."))
+}
+
+/// The end of its name.
+pub(crate) const FIRST_DUMP: &str = ".0.received";
+
+/// Whether programs of the user's run beside the job's I/O, on the same devices perhaps.
+#[must_use]
+pub fn runs_programs(job: &JobSpec) -> bool {
+    let options = ["exec_prerun", "exec_postrun"];
+    options.iter().any(|option| job.value(option).is_some())
+        || job.value("ioengine") == Some("exec")
 }
 
 /// The folders of the `directory` that counts: the last one.

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Native;
 use crate::fio::failures::by_signal;
+use crate::fio::guard::{self, GuardReport, clear_orphans};
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
 /// First argument of the process that is an engine and nothing else.
@@ -270,6 +271,9 @@ fn serve(native: &Native, line: &UnixStream) -> io::Result<()> {
     let Ok(EngineOrder::Run(request)) = orders.recv() else {
         return Ok(());
     };
+    // What a job's commands leave behind comes to this process.
+    #[cfg(target_os = "linux")]
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid()))?;
     let control = Control::default();
     let asked = control.clone();
     let obey = move || {
@@ -284,10 +288,21 @@ fn serve(native: &Native, line: &UnixStream) -> io::Result<()> {
         asked.stop();
     };
     let begun = threads::spawn("native-stop", obey);
-    let ended = match begun {
+    let mut ended = match begun {
         Ok(_) => native.run(&request, &control, &mut EventLine(line)),
         Err(error) => Err(EngineError::Failed(error.into())),
     };
+    clear_orphans(&mut |report| {
+        let failure = match report {
+            GuardReport::Orphan(pid) => guard::outlived("a job", pid),
+            GuardReport::Stuck(pid) => guard::undying("a job", pid),
+            _ => return,
+        };
+        let _ = EventLine(line).event(Event::Failure(failure));
+        if let Ok(outcome @ Outcome::Complete) = &mut ended {
+            *outcome = Outcome::Failed;
+        }
+    });
     send(line, &EngineAnswer::of(ended))
 }
 

@@ -59,8 +59,8 @@ pub(super) struct MemberFiles {
     pub(super) pass_bytes: u64,
     /// Bytes after which the member has done its work.
     pub(super) total_bytes: u64,
-    /// The folder for what verify_dump keeps.
-    pub(super) dumps: PathBuf,
+    /// The folder that its commands run in, and for what is kept of verify.
+    pub(super) work_dir: PathBuf,
     /// The I/Os of a log, where the job replays one.
     pub(super) replay: Option<ReplayPlan>,
 }
@@ -356,7 +356,7 @@ pub(super) fn plan(
     let touches = job.pattern.touches();
     Ok(MemberFiles {
         files,
-        dumps: work_dir.to_owned(),
+        work_dir: work_dir.to_owned(),
         replay: None,
         pass_bytes: pass_bytes.saturating_mul(touches),
         total_bytes: total_bytes

@@ -434,6 +434,9 @@ pub(super) struct StartOrder {
     pub(super) exit_all: bool,
     pub(super) exit_all_on_error: bool,
     pub(super) exit_what: ExitWhat,
+    /// What the shell does before it and after it.
+    pub(super) before: Option<String>,
+    pub(super) after: Option<String>,
 }
 
 /// Which jobs end with one that ends all.

@@ -19,6 +19,7 @@
 mod backend;
 mod buffer;
 mod clock;
+mod commands;
 mod crc32c;
 mod data;
 mod disks;

@@ -337,7 +337,7 @@ pub(super) fn prepare(
         // There is one pass: the log's.
         pass_bytes: u64::MAX,
         total_bytes: summary.bytes,
-        dumps: work_dir.to_owned(),
+        work_dir: work_dir.to_owned(),
         replay: Some(plan),
     };
     Ok((job, files))

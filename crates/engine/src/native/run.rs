@@ -333,13 +333,8 @@ impl<'a> NativeRun<'a> {
         let since = Instant::now();
         while setting_up > 0 {
             match self.told.recv_timeout(LOOK) {
-                Ok((_, WorkerReport::Ready { note })) => {
-                    setting_up -= 1;
-                    // Clones tell the same.
-                    if let Some(text) = note.filter(|note| self.noted.insert(note.clone())) {
-                        self.emit(Event::Note { text });
-                    }
-                }
+                Ok((_, WorkerReport::Ready)) => setting_up -= 1,
+                Ok((_, WorkerReport::Note(text))) => self.note(text),
                 Ok((place, WorkerReport::Ended { failure, usage })) => {
                     // A member of an earlier batch may end meanwhile: it was measuring already.
                     if self.members[place].stats.phase() == WorkerPhase::Setup {
@@ -443,10 +438,19 @@ impl<'a> NativeRun<'a> {
     /// Waits for news of a worker, a short while at most.
     fn wait(&mut self) {
         let until_sample = self.next_sample.saturating_duration_since(Instant::now());
-        if let Ok((place, WorkerReport::Ended { failure, usage })) =
-            self.told.recv_timeout(LOOK.min(until_sample))
-        {
-            self.over(place, failure, usage);
+        match self.told.recv_timeout(LOOK.min(until_sample)) {
+            Ok((place, WorkerReport::Ended { failure, usage })) => {
+                self.over(place, failure, usage);
+            }
+            Ok((_, WorkerReport::Note(text))) => self.note(text),
+            _ => {}
+        }
+    }
+
+    /// Clones tell the same.
+    fn note(&mut self, text: String) {
+        if self.noted.insert(text.clone()) {
+            self.emit(Event::Note { text });
         }
     }
 
@@ -644,14 +648,29 @@ impl<'a> NativeRun<'a> {
         if !running || at.elapsed() < patience {
             return false;
         }
-        let message = match self.stuck(Duration::ZERO) {
-            Some((count, oldest)) => {
-                format!("{count} I/Os did not come back, the oldest: {oldest}")
-            }
-            None => "a worker did not end when told to".to_owned(),
+        let hung = |message: String| Failure::new(FailureKind::Hung, message);
+        let failure = match (self.stuck(Duration::ZERO), self.in_command()) {
+            (Some((count, oldest)), _) => hung(format!(
+                "{count} I/Os did not come back, the oldest: {oldest}"
+            )),
+            (None, Some(job)) => hung(format!(
+                "exec_postrun of job {job} did not end, and was killed"
+            ))
+            .to_do("have it end within 5 s of a stop, or run it behind Fathom"),
+            (None, None) => hung("a worker did not end when told to".to_owned()),
         };
-        self.fail(Failure::new(FailureKind::Hung, message));
+        self.fail(failure);
         true
+    }
+
+    /// A job of which only the command is left that follows it.
+    fn in_command(&self) -> Option<&str> {
+        let mut all = self.members.iter().zip(&self.states);
+        let found = all.find(|(member, state)| {
+            let over = member.stats.phase() == WorkerPhase::Done;
+            **state == MemberState::Running && over && member.job.order.after.is_some()
+        });
+        found.map(|(member, _)| member.job.name.as_str())
     }
 
     /// unlink=1.

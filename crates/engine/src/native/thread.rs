@@ -19,11 +19,13 @@ use super::backend::{
 use super::backend::{libaio, scsi, uring};
 use super::buffer::LockedMemory;
 use super::clock::TickClock;
+use super::commands::{self, CommandTime::After, CommandTime::Before};
 use super::files;
 use super::job::{IoEngine, NativeJob, Queue};
 use super::kernel;
 use super::members::Member;
 use super::rng::{Rng, mix};
+use super::stats::WorkerPhase;
 use super::usage::Usage;
 use super::verify::VerifyState;
 use super::worker::{FlowShare, Worker, WorkerParts};
@@ -54,8 +56,10 @@ impl StartGate {
 
 /// What a worker's thread tells.
 pub(super) enum WorkerReport {
-    /// Files are open and memory is there; what is not as the user may expect.
-    Ready { note: Option<String> },
+    /// Files are open and memory is there.
+    Ready,
+    /// What is not as the user may expect.
+    Note(String),
     /// It is over.
     Ended {
         failure: Option<Failure>,
@@ -119,23 +123,25 @@ fn take_share(member: &Member) -> Option<FlowShare> {
     share.unwrap_or_else(PoisonError::into_inner).take()
 }
 
+/// How a worker ended and what its thread used (before it began, inside of it), or what
+/// kept it from beginning.
+type Lived = Result<(Option<Failure>, Usage), Failure>;
+
 /// The whole life of a worker's thread.
 pub(super) fn run(start: WorkerStart) {
     let (member, tell) = (start.member, start.tell.clone());
     let name = start.job.name.clone();
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live(start)));
-    let (failure, usage) = outcome.unwrap_or_else(|_| {
-        let failure = Failure::new(
-            FailureKind::Other,
-            "its worker stopped by a fault in Fathom itself",
-        );
-        (Some(failure.about(name)), Usage::default())
+    let lived = outcome.unwrap_or_else(|_| {
+        let what = "its worker stopped by a fault in Fathom itself";
+        Err(Failure::new(FailureKind::Other, what).about(name))
     });
+    let (failure, usage) = lived.unwrap_or_else(|failure| (Some(failure), Usage::default()));
     // Nobody listens any more when the run was given up.
     let _ = tell.send((member, WorkerReport::Ended { failure, usage }));
 }
 
-fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
+fn live(start: WorkerStart) -> Lived {
     let WorkerStart {
         member,
         job,
@@ -145,57 +151,62 @@ fn live(start: WorkerStart) -> (Option<Failure>, Usage) {
         stop,
         tell,
     } = start;
-    let early = |failure: Failure| (Some(failure), Usage::default());
-    if let Err(failure) = settle(&job, clone) {
-        return early(failure);
-    }
-    let _locked = match locked_memory(&job) {
-        Ok(locked) => locked,
-        Err(failure) => return early(failure),
-    };
+    settle(&job, clone)?;
+    let _locked = locked_memory(&job)?;
     let plan = Arc::clone(&parts.plan);
-    let _open = match open_files(&job, &plan, &stop) {
-        Ok(open) => {
-            let files = open.iter().zip(&plan.files);
-            parts.targets = files
-                .map(|(open, file)| files::target(open, file))
-                .collect();
-            open
-        }
-        Err(failure) => return early(failure),
-    };
-    let until = match VerifyState::load(&job, &plan.dumps, member) {
-        Ok(until) => until,
-        Err(failure) => return early(failure),
-    };
+    let open = open_files(&job, &plan, &stop)?;
+    let files = open.iter().zip(&plan.files);
+    parts.targets = files
+        .map(|(open, file)| files::target(open, file))
+        .collect();
+    let until = VerifyState::load(&job, &plan.work_dir, member)?;
     let targets = parts.targets.clone();
+    let stats = Arc::clone(&parts.stats);
     let (least, most) = job.times.start_delay;
     let start_delay = least + (most - least).mul_f64(Rng::new(mix(parts.seed, 5)).unit());
-    let mut worker = match Worker::new(parts) {
-        Ok(worker) => worker,
-        Err(error) => return early(no_memory(&job, &error)),
-    };
+    let mut worker = Worker::new(parts).map_err(|error| no_memory(&job, &error))?;
     worker.verify_until(until);
+    let remark = |text: &str| {
+        let text = format!("job {}: {text}", job.name);
+        let _ = tell.send((member, WorkerReport::Note(text)));
+    };
     let ready = |note: Option<&str>| {
-        let note = note.map(|note| format!("job {}: {note}", job.name));
-        let _ = tell.send((member, WorkerReport::Ready { note }));
+        note.into_iter().for_each(remark);
+        let _ = tell.send((member, WorkerReport::Ready));
         gate.pass();
         delay(start_delay, &stop);
-        thread_usage()
+        stats.set_phase(WorkerPhase::Ramp); // all is set up
+        run_before(&job, &plan.work_dir, &stop)?;
+        Ok(thread_usage())
     };
     let paths = plan.files.iter().map(|file| file.path.as_path());
-    let result = with_backend(&job, &targets, paths, &mut worker, ready);
+    let lived = with_backend(&job, &targets, paths, &mut worker, ready);
+    let (failure, before) = lived.map_err(|error| backend_failure(&job, &error))??;
     let state = worker.verify_state();
     drop(worker);
-    match result {
-        Ok((failure, before)) => {
-            let usage = thread_usage().since(&before);
-            let saved = state.map(|state| state.save(&job.name, &plan.dumps, member));
-            let failure = failure.or(saved.and_then(Result::err));
-            (failure.map(|f| name(f, &job)), usage)
-        }
-        Err(error) => early(backend_failure(&job, &error)),
+    let usage = thread_usage().since(&before);
+    let saved = state.map(|state| state.save(&job.name, &plan.work_dir, member));
+    let failure = failure.or(saved.and_then(Result::err));
+    if let Some(told) = run_after(&job, &plan.work_dir) {
+        remark(&told);
     }
+    Ok((failure.map(|f| name(f, &job)), usage))
+}
+
+/// exec_prerun.
+fn run_before(job: &NativeJob, folder: &Path, stop: &AtomicBool) -> Result<(), Failure> {
+    let Some(command) = &job.order.before else {
+        return Ok(());
+    };
+    commands::run(&job.name, Before, command, folder, || stop.load(Relaxed))
+}
+
+/// exec_postrun; what is to be said of it. It may undo what the other did: whoever stops
+/// the run waits for it, and its failure is none of the job's (backend.c, thread_main).
+fn run_after(job: &NativeJob, folder: &Path) -> Option<String> {
+    let command = job.order.after.as_ref()?;
+    let ended = commands::run(&job.name, After, command, folder, || false);
+    ended.err().map(|failure| failure.message)
 }
 
 fn no_memory(job: &NativeJob, error: &io::Error) -> Failure {
@@ -224,8 +235,8 @@ fn with_backend<'a>(
     targets: &[OpenFile],
     paths: impl Iterator<Item = &'a Path>,
     worker: &mut Worker,
-    ready: impl FnOnce(Option<&str>) -> Usage,
-) -> io::Result<(Option<Failure>, Usage)> {
+    ready: impl FnOnce(Option<&str>) -> Result<Usage, Failure>,
+) -> io::Result<Lived> {
     if job.queue.offload {
         return with_threads(job, targets, worker, ready);
     }
@@ -268,8 +279,8 @@ fn with_threads(
     job: &NativeJob,
     targets: &[OpenFile],
     worker: &mut Worker,
-    ready: impl FnOnce(Option<&str>) -> Usage,
-) -> io::Result<(Option<Failure>, Usage)> {
+    ready: impl FnOnce(Option<&str>) -> Result<Usage, Failure>,
+) -> io::Result<Lived> {
     let files = targets.to_vec();
     let queue = Queue {
         depth: 1,
@@ -321,10 +332,10 @@ fn vectored(queue: &Queue) -> CallStyle {
 fn start<B: Backend>(
     mut backend: B,
     worker: &mut Worker,
-    ready: impl FnOnce(Option<&str>) -> Usage,
-) -> (Option<Failure>, Usage) {
-    let before = ready(backend.note());
-    (worker.run(&mut backend), before)
+    ready: impl FnOnce(Option<&str>) -> Result<Usage, Failure>,
+) -> Lived {
+    let before = ready(backend.note())?;
+    Ok((worker.run(&mut backend), before))
 }
 
 fn backend_failure(job: &NativeJob, error: &io::Error) -> Failure {

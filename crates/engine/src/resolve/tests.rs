@@ -181,17 +181,23 @@ fn logs_and_states_are_found_with_those_that_are_there() {
         "x_slat.4.log.fz",
         "x_other.1.log",
         "local-a-2-verify.state",
+        "f.4096.expected",
     ] {
         fs::write(dir.path().join(name), "x").unwrap();
     }
-    let text = "[a]\nfilename=f\nrw=write\nverify=crc32c\nwrite_lat_log=x\nwrite_iops_log\n";
+    let text = "[a]\nfilename=f\nrw=write\nverify=crc32c\nwrite_lat_log=x\nwrite_iops_log\n\
+                verify_dump=1\nexec_prerun=true\nexec_postrun=true\n";
     let logs: Vec<String> = actions(text, dir.path())
         .into_iter()
         .filter(|(_, action)| *action == JobPathUse::Log)
         .map(|(path, _)| path)
         .collect();
     let wanted = [
+        "a.0.received",
+        "a.postrun.txt",
+        "a.prerun.txt",
         "a_iops.1.log",
+        "f.4096.expected",
         "local-a-0-verify.state",
         "local-a-2-verify.state",
         "x_clat.1.log",

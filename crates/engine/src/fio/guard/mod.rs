@@ -18,9 +18,12 @@ use std::path::Path;
 use std::process::{Child, ChildStderr, ChildStdout, Command, ExitCode, Stdio};
 
 use fathom_device::threads;
+use fathom_model::{Failure, FailureKind};
 
 mod supervise;
 mod tree;
+
+pub(crate) use supervise::clear_orphans;
 
 /// First argument of the process that is a guard and nothing else.
 const ARGUMENT: &str = "__guard";
@@ -85,6 +88,18 @@ impl GuardReport {
             Self::CannotStart(_) | Self::Exited(_) | Self::Signaled(_)
         )
     }
+}
+
+/// A process below `whose` that was left when all else had ended.
+pub(crate) fn outlived(whose: &str, pid: u32) -> Failure {
+    let what = format!("this process of {whose} outlived it and was killed");
+    Failure::new(FailureKind::Orphan, what).about(format!("process {pid}"))
+}
+
+/// One that is not gone, though it was killed.
+pub(crate) fn undying(whose: &str, pid: u32) -> Failure {
+    let what = format!("this process of {whose} does not die: it waits in the kernel");
+    Failure::new(FailureKind::Hung, what).about(format!("process {pid}"))
 }
 
 /// What Fathom orders; one byte on the socket.

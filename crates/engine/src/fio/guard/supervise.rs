@@ -192,14 +192,23 @@ impl ProcessWatch<'_> {
         if self.place == GuardPlace::Thread {
             return; // they are no longer below anything this thread could look at
         }
-        // Without children there is nothing to look for, which is the rule.
-        if self.wait().is_err() {
-            return;
-        }
-        for pid in tree::alive(self.root()) {
-            tell(self.line, &GuardReport::Orphan(pid));
-        }
-        self.kill_all();
+        clear_orphans(&mut |report| tell(self.line, &report));
+    }
+}
+
+/// Kills what lives below this process, which has adopted it, and tells of it.
+pub(crate) fn clear_orphans(tell: &mut dyn FnMut(GuardReport)) {
+    // Without children there is nothing to look for, which is the rule.
+    if wait(WaitOptions::NOHANG).is_err() {
+        return;
+    }
+    let root = tree::Root::Below(std::process::id());
+    for pid in tree::alive(root) {
+        tell(GuardReport::Orphan(pid));
+    }
+    let reap = || while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {};
+    for pid in tree::kill(root, KILL_PATIENCE, reap) {
+        tell(GuardReport::Stuck(pid));
     }
 }
 

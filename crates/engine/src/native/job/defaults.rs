@@ -137,6 +137,8 @@ impl Default for StartOrder {
             exit_all: false,
             exit_all_on_error: false,
             exit_what: ExitWhat::Group,
+            before: None,
+            after: None,
         }
     }
 }

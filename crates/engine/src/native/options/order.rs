@@ -263,6 +263,22 @@ pub(super) const ORDER: &[OptionRow] = &[
         job.order.wait_for = Some(v.text()?.to_owned());
         Ok(())
     }),
+    differs(
+        &["exec_prerun"],
+        "all that it prints is in NAME.prerun.txt, of several commands, too; that it failed is told",
+        |job, v| {
+            job.order.before = Some(v.text()?.to_owned());
+            Ok(())
+        },
+    ),
+    differs(
+        &["exec_postrun"],
+        "as exec_prerun; the job's logs are whole when the run is over, not before",
+        |job, v| {
+            job.order.after = Some(v.text()?.to_owned());
+            Ok(())
+        },
+    ),
     same(&["new_group"], |job, v| {
         job.order.new_group = v.flag()?;
         Ok(())

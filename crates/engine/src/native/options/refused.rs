@@ -18,10 +18,6 @@ const REFUSED: &[(&[&str], &str)] = &[
         "jobs are threads of one process; start Fathom as that user",
     ),
     (
-        &["exec_prerun", "exec_postrun"],
-        "what a command of somebody else's does to devices cannot be judged beforehand; run it before or after Fathom",
-    ),
-    (
         &["profile"],
         "fio takes it from its command line alone and passes over it in job files; write the jobs that it stands for (tiobench: write, randwrite, read and randread of four files, one after the other)",
     ),

@@ -22,7 +22,7 @@ fn plan(lens: &[u64]) -> MemberFiles {
             .collect(),
         pass_bytes: lens.iter().sum(),
         total_bytes: lens.iter().sum(),
-        dumps: PathBuf::new(),
+        work_dir: PathBuf::new(),
         replay: None,
     }
 }

@@ -112,7 +112,7 @@ fn plan(len: u64) -> MemberFiles {
         }],
         pass_bytes: len * 10,
         total_bytes: len * 10,
-        dumps: ".".into(),
+        work_dir: ".".into(),
         replay: None,
     }
 }

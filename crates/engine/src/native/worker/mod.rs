@@ -677,7 +677,7 @@ mod tests {
                 files: vec![file],
                 pass_bytes: bytes,
                 total_bytes: bytes,
-                dumps: ".".into(),
+                work_dir: ".".into(),
                 replay: None,
             }),
             stats: Arc::new(stats),

@@ -248,6 +248,8 @@ pub(super) const WITNESSES: &[Witness] = witnesses! {
     "numjobs": "1 2", "ioengine=null" => End;
     "stonewall": "0 1", TWO => Own(group);
     "wait_for": "- i", AND_ENDS => Own(first_done);
+    "exec_prerun": "- true", "ioengine=null" => Names;
+    "exec_postrun": "- true", "ioengine=null" => Names;
     "new_group": "0 1", TWO => Own(group);
     "exitall": "0 1", BESIDE => Own(first_done);
     "exitall_on_error": "0 1", AND_FAILS => Own(first_done);
