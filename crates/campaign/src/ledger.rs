@@ -20,7 +20,7 @@ use fathom_device::command::{Issue, KernelDevices};
 use fathom_device::{Health, Sys, identity};
 use fathom_model::environment::BlockDevice;
 use fathom_model::{LedgerEntry, LedgerEvent};
-use fathom_record::{Ledger, RecordError, now_ms};
+use fathom_record::{Ledger, LedgerMention, RecordError, now_ms};
 
 mod bytes_written;
 
@@ -203,7 +203,7 @@ impl Ledgers {
             record: record.map(absolute),
             deed,
         };
-        let mut notes = self.enter(&device, |_| Some(entry));
+        let mut notes = self.append(&device, &entry);
         notes.extend(self.look_at(&device, command, record));
         notes
     }
@@ -220,8 +220,8 @@ impl Ledgers {
     /// it opens that, which counts as running from then on.
     pub fn catch_up(&self) -> Notes {
         let mut open: Vec<(String, PathBuf)> = Vec::new();
-        for (_, entries) in self.all().unwrap_or_default() {
-            open.extend(begun(&entries));
+        for (_, mentions) in self.mentions().unwrap_or_default() {
+            open.extend(begun(mentions));
         }
         open.sort();
         open.dedup();
@@ -252,10 +252,14 @@ impl Ledgers {
     /// # Errors
     /// Those of the file system, and a file that is no ledger.
     pub fn all(&self) -> Result<Vec<(BlockDevice, Vec<LedgerEntry>)>, RecordError> {
-        match &self.folder {
-            Some(folder) => fathom_record::ledgers(folder),
-            None => Ok(Vec::new()),
-        }
+        let folder = self.folder.as_deref();
+        folder.map_or_else(|| Ok(Vec::new()), fathom_record::ledgers)
+    }
+
+    /// The same, of each entry no more than what it is about.
+    fn mentions(&self) -> Result<Vec<(BlockDevice, Vec<LedgerMention>)>, RecordError> {
+        let folder = self.folder.as_deref();
+        folder.map_or_else(|| Ok(Vec::new()), fathom_record::ledgers)
     }
 
     /// Every device that has a ledger, with what it says of itself where it is on
@@ -354,14 +358,14 @@ impl Ledgers {
             record: record.map(absolute),
             deed: self.health_of(device).seen(),
         };
-        self.enter(device, |_| Some(entry))
+        self.append(device, &entry)
     }
 
     /// The devices whose ledgers name a record.
     fn of_record(&self, record: &Path) -> Result<Vec<BlockDevice>, RecordError> {
-        let names = |entry: &LedgerEntry| entry.record.as_deref() == Some(record);
-        let mut all = self.all()?;
-        all.retain(|(_, entries)| entries.iter().any(names));
+        let names = |entry: &LedgerMention| entry.record.as_deref() == Some(record);
+        let mut all = self.mentions()?;
+        all.retain(|(_, mentions)| mentions.iter().any(names));
         Ok(all.into_iter().map(|(device, _)| device).collect())
     }
 
@@ -377,7 +381,7 @@ impl Ledgers {
             record: Some(record.to_owned()),
             deed,
         };
-        let enter = |device| self.enter(device, |_| Some(entry.clone()));
+        let enter = |device| self.append(device, &entry);
         devices.iter().flat_map(enter).collect()
     }
 
@@ -395,7 +399,8 @@ impl Ledgers {
             notes.extend(self.enter(&device, |entries| {
                 let told = entries.iter().filter(of_record);
                 let told: u64 = told.filter_map(|entry| entry.deed.bytes()).sum();
-                let is_open = begun(entries).any(|(_, open)| open == record);
+                let mentions = entries.iter().map(LedgerMention::from);
+                let is_open = begun(mentions).any(|(_, open)| open == record);
                 let bytes = share.saturating_sub(told);
                 // Without locks a run that goes on may have been taken for a
                 // killed one: what it wrote since comes to that.
@@ -418,15 +423,15 @@ impl Ledgers {
         device: &BlockDevice,
         choose: impl FnOnce(&[LedgerEntry]) -> Option<LedgerEntry>,
     ) -> Notes {
-        let Some(ledger) = self.ledger(device) else {
-            return Notes::new();
-        };
-        let written = ledger.amend(device, choose);
-        written
-            .err()
-            .map(|error| unwritten(&error))
-            .into_iter()
-            .collect()
+        let amended = |ledger: Ledger| ledger.amend(device, choose).err();
+        let failed = self.ledger(device).and_then(amended);
+        failed.iter().map(unwritten).collect()
+    }
+
+    fn append(&self, device: &BlockDevice, entry: &LedgerEntry) -> Notes {
+        let appended = |ledger: Ledger| ledger.append_entry(device, entry).err();
+        let failed = self.ledger(device).and_then(appended);
+        failed.iter().map(unwritten).collect()
     }
 }
 
@@ -453,15 +458,18 @@ fn absolute(path: &Path) -> PathBuf {
 
 /// Commands whose begin was entered and whose end was not, with their records:
 /// the last entry that names the record is not one of bytes.
-fn begun(entries: &[LedgerEntry]) -> impl Iterator<Item = (String, PathBuf)> {
+fn begun(
+    mentions: impl IntoIterator<Item = LedgerMention>,
+) -> impl Iterator<Item = (String, PathBuf)> {
     let mut open: Vec<(String, PathBuf)> = Vec::new();
-    for entry in entries {
-        let Some(record) = &entry.record else {
+    for mention in mentions {
+        let is_end = mention.is_end();
+        let Some(record) = mention.record else {
             continue;
         };
-        open.retain(|(_, other)| other != record);
-        if !matches!(entry.deed, LedgerEvent::Written { .. }) {
-            open.push((entry.command.clone(), record.clone()));
+        open.retain(|(_, other)| *other != record);
+        if !is_end {
+            open.push((mention.command, record));
         }
     }
     open.into_iter()

@@ -5,12 +5,13 @@
 //! looks untouched here. The records tell the whole story.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
 use fathom_model::environment::BlockDevice;
 use fathom_model::{LedgerEntry, LedgerEvent};
 use rustix::fs::{FlockOperation, flock};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{RecordError, now_ms};
@@ -23,6 +24,37 @@ pub const LEDGER_FORMAT: &str = "fathom.ledger/1";
 struct LedgerHead {
     schema: String,
     device: BlockDevice,
+}
+
+/// What an entry is about. Reading no more of it takes a fifth of the time, and ledgers
+/// grow for as long as a device is used.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LedgerMention {
+    /// The command.
+    pub command: String,
+    /// Its record, where there is one.
+    pub record: Option<PathBuf>,
+    /// The tag of its [`LedgerEvent`].
+    deed: String,
+}
+
+impl LedgerMention {
+    /// Whether it tells what the command wrote: its last word.
+    #[must_use]
+    pub fn is_end(&self) -> bool {
+        self.deed == "written"
+    }
+}
+
+impl From<&LedgerEntry> for LedgerMention {
+    fn from(entry: &LedgerEntry) -> Self {
+        let is_end = matches!(entry.deed, LedgerEvent::Written { .. });
+        Self {
+            command: entry.command.clone(),
+            record: entry.record.clone(),
+            deed: if is_end { "written" } else { "" }.to_owned(),
+        }
+    }
 }
 
 /// The ledger of one device.
@@ -59,13 +91,33 @@ impl Ledger {
         record: Option<&Path>,
         deed: LedgerEvent,
     ) -> Result<(), RecordError> {
-        let entry = LedgerEntry {
-            at_ms: now_ms(),
-            command: command.to_owned(),
-            record: record.map(Path::to_owned),
-            deed,
-        };
-        self.amend(device, |_| Some(entry))
+        self.append_entry(
+            device,
+            &LedgerEntry {
+                at_ms: now_ms(),
+                command: command.to_owned(),
+                record: record.map(Path::to_owned),
+                deed,
+            },
+        )
+    }
+
+    /// The same of an entry that is made already.
+    ///
+    /// # Errors
+    /// Those of the file system, and a file that is no ledger.
+    pub fn append_entry(
+        &self,
+        device: &BlockDevice,
+        entry: &LedgerEntry,
+    ) -> Result<(), RecordError> {
+        let failed = |source| RecordError::file(&self.path, source);
+        let mut file = self.open().map_err(failed)?;
+        let last = last_byte(&file).map_err(failed)?;
+        if last.is_some() {
+            head(&self.path, &mut BufReader::new(&file))?;
+        }
+        write(&mut file, last, device, entry).map_err(failed)
     }
 
     /// Appends what `choose` makes of everything that stands there, if anything;
@@ -83,7 +135,7 @@ impl Ledger {
         let last = last_byte(&file).map_err(failed)?;
         let entries = match last {
             None => Vec::new(),
-            Some(_) => read(&self.path, &file)?.1,
+            Some(_) => read::<LedgerEntry>(&self.path, &file)?.1,
         };
         match choose(&entries) {
             Some(entry) => write(&mut file, last, device, &entry).map_err(failed),
@@ -143,11 +195,14 @@ pub(crate) fn file_stem(device: &BlockDevice) -> Option<String> {
     Some(name.chars().map(plain).collect())
 }
 
-/// All ledgers of a folder, each with its device and what was done to it.
+/// All ledgers of a folder, each with its device and what was done to it: whole entries or
+/// [`LedgerMention`]s.
 ///
 /// # Errors
 /// Those of the file system, and a file that is no ledger.
-pub fn ledgers(folder: &Path) -> Result<Vec<(BlockDevice, Vec<LedgerEntry>)>, RecordError> {
+pub fn ledgers<T: DeserializeOwned>(
+    folder: &Path,
+) -> Result<Vec<(BlockDevice, Vec<T>)>, RecordError> {
     let names = match fs::read_dir(folder) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         names => names.map_err(|source| RecordError::file(folder, source))?,
@@ -187,26 +242,32 @@ fn write(
     file.sync_data()
 }
 
-fn read(path: &Path, file: &File) -> Result<(BlockDevice, Vec<LedgerEntry>), RecordError> {
-    let mut lines = BufReader::new(file).split(b'\n');
-    let mut next = || {
-        lines
-            .next()
-            .transpose()
-            .map_err(|source| RecordError::file(path, source))
-    };
-    let head = next()?.and_then(|line| serde_json::from_slice::<LedgerHead>(&line).ok());
-    let Some(head) = head.filter(|head| head.schema == LEDGER_FORMAT) else {
-        return Err(RecordError::NotARecord {
+/// Whose ledger it is.
+fn head(path: &Path, lines: &mut impl BufRead) -> Result<BlockDevice, RecordError> {
+    let mut line = Vec::new();
+    let taken = lines.read_until(b'\n', &mut line);
+    taken.map_err(|source| RecordError::file(path, source))?;
+    match serde_json::from_slice::<LedgerHead>(&line) {
+        Ok(head) if head.schema == LEDGER_FORMAT => Ok(head.device),
+        _ => Err(RecordError::NotARecord {
             path: path.to_owned(),
             reason: format!("it is no ledger of this Fathom ({LEDGER_FORMAT})"),
-        });
-    };
-    let mut entries = Vec::new();
-    while let Some(line) = next()? {
-        entries.extend(serde_json::from_slice::<LedgerEntry>(&line).ok());
+        }),
     }
-    Ok((head.device, entries))
+}
+
+fn read<T: DeserializeOwned>(
+    path: &Path,
+    file: &File,
+) -> Result<(BlockDevice, Vec<T>), RecordError> {
+    let mut lines = BufReader::new(file);
+    let device = head(path, &mut lines)?;
+    let mut entries = Vec::new();
+    for line in lines.split(b'\n') {
+        let line = line.map_err(|source| RecordError::file(path, source))?;
+        entries.extend(serde_json::from_slice::<T>(&line).ok());
+    }
+    Ok((device, entries))
 }
 
 /// `None`: the file is empty.
@@ -253,8 +314,13 @@ mod tests {
             .map(|e| e.deed)
             .collect();
         assert_eq!(deeds, [written(1), written(2)]);
-        let all = ledgers(folder.path()).unwrap();
+        let all = ledgers::<LedgerEntry>(folder.path()).unwrap();
         assert_eq!((all.len(), &all[0].0, all[0].1.len()), (1, &device(), 2));
+        let brief = ledgers::<LedgerMention>(folder.path()).unwrap();
+        let about = |of: &LedgerMention| (of.command.clone(), of.record.clone(), of.is_end());
+        let read: Vec<_> = brief[0].1.iter().map(about).collect();
+        let made = all[0].1.iter().map(LedgerMention::from);
+        assert_eq!(read, made.map(|of| about(&of)).collect::<Vec<_>>());
     }
 
     #[test]

@@ -37,7 +37,7 @@ use serde::{Deserialize, Serialize};
 
 pub use chain::Chain;
 pub use digest::{DigestSums, SampleSum};
-pub use ledger::{LEDGER_FORMAT, Ledger, ledgers};
+pub use ledger::{LEDGER_FORMAT, Ledger, LedgerMention, ledgers};
 pub use list::{ListedRun, RunSummary, find, fitting, list, record_dirs};
 pub use reader::{DamagedLines, Entries, Record, RecordPart};
 pub use redaction::{RedactedRecord, Redaction};
