@@ -183,6 +183,10 @@ fn records(dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
 fn files(dir: &Path) -> Result<Vec<PathBuf>, RecordError> {
     let mut files = Vec::new();
     for path in entries_of(dir)? {
+        // What is made of the record says nothing new, or speaks in pseudonyms already.
+        if MADE_OF_IT.contains(&id_of(&path).as_str()) {
+            continue;
+        }
         match fs::symlink_metadata(&path) {
             Ok(kind) if kind.is_dir() => files.extend(self::files(&path)?),
             _ => files.push(path),

@@ -127,6 +127,7 @@ fn add_files(dir: &Path, header: &Header) {
     .unwrap();
     fs::write(dir.join("plan.jsonl"), format!("{quoted}\n{quoted}\n")).unwrap();
     fs::write(dir.join("graphs/x.svg"), text()).unwrap();
+    fs::write(dir.join("report.redacted.html"), "user-7@host-1").unwrap();
     fs::write(dir.join("raw/pg1/binary"), [0xff, 0xfe, b'p', b'g', b'1']).unwrap();
     // A machine's own record.
     let own = Writer::create_in(&dir.join("hosts/lab7"), header).unwrap();
@@ -185,6 +186,16 @@ fn nothing_of_whose_it_is_is_left() {
     assert!(job.contains(":/dev/nvme0n1"), "{job}");
     let path = environment.targets[0].path.display().to_string();
     assert!(job.contains(&format!("filename={path}:")), "{path}: {job}");
+}
+
+#[test]
+fn what_stands_for_a_word_is_not_taken_for_another() {
+    let mut words = Pseudonyms::default();
+    words.learn(&json!({"hosts": ["warehouse1", "host-1"]}));
+    assert_eq!(
+        words.redact("warehouse1 host-1 xwarehouse1"),
+        "host-1 host-2 xhost-1"
+    );
 }
 
 #[test]

@@ -337,18 +337,33 @@ impl Pseudonyms {
         redacted + &known[done..]
     }
 
-    /// The known words alone.
+    /// The known words alone: all are looked for in the text as it was, the longest
+    /// first, so that what stands for one is not taken for another.
     pub(super) fn replace(&self, text: &str) -> String {
-        let mut text = text.to_owned();
+        let mut found: BTreeMap<usize, (usize, &str)> = BTreeMap::new();
         for word in &self.everywhere {
             if memmem::find(text.as_bytes(), word.as_bytes()).is_none() {
                 continue;
             }
-            if let Some(pseudonym) = self.known.get(&word.to_lowercase()) {
-                text = replaced(&text, word, pseudonym);
+            let Some(pseudonym) = self.known.get(&word.to_lowercase()) else {
+                continue;
+            };
+            for at in places(text, word) {
+                let end = at + word.len();
+                let taken = found.range(..end).next_back();
+                if taken.is_none_or(|(_, (before, _))| *before <= at) {
+                    found.insert(at, (end, pseudonym));
+                }
             }
         }
-        text
+        let mut replaced = String::with_capacity(text.len());
+        let mut done = 0;
+        for (at, (end, pseudonym)) in found {
+            replaced += &text[done..at];
+            replaced += pseudonym;
+            done = end;
+        }
+        replaced + &text[done..]
     }
 
     fn redact_token(&mut self, token: &str) -> String {
@@ -386,20 +401,14 @@ fn last_part(name: &str) -> &str {
 }
 
 /// Every place of a word; of a short one only where it stands by itself.
-fn replaced(text: &str, word: &str, by: &str) -> String {
+fn places<'t>(text: &'t str, word: &'t str) -> impl Iterator<Item = usize> {
     let is_long = word.len() >= LENGTH_LONG && !word.contains('/');
     let is_of_word = |c: char| c.is_alphanumeric();
-    let mut redacted = String::with_capacity(text.len());
-    let mut done = 0;
-    for (at, _) in text.match_indices(word) {
-        let end = at + word.len();
+    let all = text.match_indices(word).map(|(at, _)| at);
+    all.filter(move |&at| {
         let before = text[..at].chars().next_back().is_some_and(is_of_word);
-        let after = text[end..].chars().next().is_some_and(is_of_word);
-        if is_long || !(before || after) {
-            redacted += &text[done..at];
-            redacted += by;
-            done = end;
-        }
-    }
-    redacted + &text[done..]
+        let rest = &text[at + word.len()..];
+        let after = rest.chars().next().is_some_and(is_of_word);
+        is_long || !(before || after)
+    })
 }
