@@ -294,7 +294,10 @@ fn limits_are_kept(guest: &mut Guest, disk: &str, named: &str) {
         assert_eq!(theirs.code, 0, "{more}: {theirs:?}");
         let (ours, theirs) = (zone_resets(&ours), resets_of_fio(&theirs));
         // Which zones are partly written at the end differs with the random numbers.
-        assert!(ours.abs_diff(theirs) <= 8, "{more}: {ours}, fio {theirs}");
+        // Two jobs of fio's now and then end without a single one, in a slow guest.
+        let fell_short = theirs == 0 && more.contains("numjobs");
+        let alike = ours.abs_diff(theirs) <= 8;
+        assert!(alike || fell_short, "{more}: {ours}, fio {theirs}");
         assert!(ours > 0, "{more}");
     }
     for (options, said) in [
