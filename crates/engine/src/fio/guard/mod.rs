@@ -23,6 +23,7 @@ use fathom_model::{Failure, FailureKind};
 mod supervise;
 mod tree;
 
+#[cfg(target_os = "linux")]
 pub(crate) use supervise::clear_orphans;
 
 /// First argument of the process that is a guard and nothing else.
