@@ -21,6 +21,7 @@ use fathom_device::{Health, Sys, identity};
 use fathom_model::environment::BlockDevice;
 use fathom_model::{LedgerEntry, LedgerEvent};
 use fathom_record::{Ledger, LedgerMention, RecordError, now_ms};
+use serde::de::DeserializeOwned;
 
 mod bytes_written;
 
@@ -220,7 +221,7 @@ impl Ledgers {
     /// it opens that, which counts as running from then on.
     pub fn catch_up(&self) -> Notes {
         let mut open: Vec<(String, PathBuf)> = Vec::new();
-        for (_, mentions) in self.mentions().unwrap_or_default() {
+        for (_, mentions) in self.read().unwrap_or_default() {
             open.extend(begun(mentions));
         }
         open.sort();
@@ -252,12 +253,11 @@ impl Ledgers {
     /// # Errors
     /// Those of the file system, and a file that is no ledger.
     pub fn all(&self) -> Result<Vec<(BlockDevice, Vec<LedgerEntry>)>, RecordError> {
-        let folder = self.folder.as_deref();
-        folder.map_or_else(|| Ok(Vec::new()), fathom_record::ledgers)
+        self.read()
     }
 
-    /// The same, of each entry no more than what it is about.
-    fn mentions(&self) -> Result<Vec<(BlockDevice, Vec<LedgerMention>)>, RecordError> {
+    /// The same, or of each entry no more than what it is about ([`LedgerMention`]).
+    fn read<T: DeserializeOwned>(&self) -> Result<Vec<(BlockDevice, Vec<T>)>, RecordError> {
         let folder = self.folder.as_deref();
         folder.map_or_else(|| Ok(Vec::new()), fathom_record::ledgers)
     }
@@ -364,7 +364,7 @@ impl Ledgers {
     /// The devices whose ledgers name a record.
     fn of_record(&self, record: &Path) -> Result<Vec<BlockDevice>, RecordError> {
         let names = |entry: &LedgerMention| entry.record.as_deref() == Some(record);
-        let mut all = self.mentions()?;
+        let mut all = self.read()?;
         all.retain(|(_, mentions)| mentions.iter().any(names));
         Ok(all.into_iter().map(|(device, _)| device).collect())
     }
@@ -398,9 +398,10 @@ impl Ledgers {
         for device in devices {
             notes.extend(self.enter(&device, |entries| {
                 let told = entries.iter().filter(of_record);
+                let last = told.clone().next_back();
+                let is_open =
+                    last.is_some_and(|last| !matches!(last.deed, LedgerEvent::Written { .. }));
                 let told: u64 = told.filter_map(|entry| entry.deed.bytes()).sum();
-                let mentions = entries.iter().map(LedgerMention::from);
-                let is_open = begun(mentions).any(|(_, open)| open == record);
                 let bytes = share.saturating_sub(told);
                 // Without locks a run that goes on may have been taken for a
                 // killed one: what it wrote since comes to that.
@@ -429,7 +430,7 @@ impl Ledgers {
     }
 
     fn append(&self, device: &BlockDevice, entry: &LedgerEntry) -> Notes {
-        let appended = |ledger: Ledger| ledger.append_entry(device, entry).err();
+        let appended = |ledger: Ledger| ledger.append(device, entry).err();
         let failed = self.ledger(device).and_then(appended);
         failed.iter().map(unwritten).collect()
     }

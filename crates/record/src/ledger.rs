@@ -8,13 +8,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 
+use fathom_model::LedgerEntry;
 use fathom_model::environment::BlockDevice;
-use fathom_model::{LedgerEntry, LedgerEvent};
 use rustix::fs::{FlockOperation, flock};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{RecordError, now_ms};
+use crate::RecordError;
 
 /// Name and version of the format, in the first line of every ledger.
 pub const LEDGER_FORMAT: &str = "fathom.ledger/1";
@@ -34,7 +34,7 @@ pub struct LedgerMention {
     pub command: String,
     /// Its record, where there is one.
     pub record: Option<PathBuf>,
-    /// The tag of its [`LedgerEvent`].
+    /// The tag of its [`LedgerEvent`](fathom_model::LedgerEvent).
     deed: String,
 }
 
@@ -43,17 +43,6 @@ impl LedgerMention {
     #[must_use]
     pub fn is_end(&self) -> bool {
         self.deed == "written"
-    }
-}
-
-impl From<&LedgerEntry> for LedgerMention {
-    fn from(entry: &LedgerEntry) -> Self {
-        let is_end = matches!(entry.deed, LedgerEvent::Written { .. });
-        Self {
-            command: entry.command.clone(),
-            record: entry.record.clone(),
-            deed: if is_end { "written" } else { "" }.to_owned(),
-        }
     }
 }
 
@@ -80,37 +69,11 @@ impl Ledger {
         &self.path
     }
 
-    /// Appends what was done now, whole or not at all, and makes it last.
-    ///
-    /// # Errors
-    /// Those of the file system.
-    pub fn append(
-        &self,
-        device: &BlockDevice,
-        command: &str,
-        record: Option<&Path>,
-        deed: LedgerEvent,
-    ) -> Result<(), RecordError> {
-        self.append_entry(
-            device,
-            &LedgerEntry {
-                at_ms: now_ms(),
-                command: command.to_owned(),
-                record: record.map(Path::to_owned),
-                deed,
-            },
-        )
-    }
-
-    /// The same of an entry that is made already.
+    /// Appends what was done, whole or not at all, and makes it last.
     ///
     /// # Errors
     /// Those of the file system, and a file that is no ledger.
-    pub fn append_entry(
-        &self,
-        device: &BlockDevice,
-        entry: &LedgerEntry,
-    ) -> Result<(), RecordError> {
+    pub fn append(&self, device: &BlockDevice, entry: &LedgerEntry) -> Result<(), RecordError> {
         let failed = |source| RecordError::file(&self.path, source);
         let mut file = self.open().map_err(failed)?;
         let last = last_byte(&file).map_err(failed)?;
@@ -283,6 +246,8 @@ fn last_byte(file: &File) -> io::Result<Option<u8>> {
 
 #[cfg(test)]
 mod tests {
+    use fathom_model::LedgerEvent;
+
     use super::*;
 
     fn device() -> BlockDevice {
@@ -301,12 +266,19 @@ mod tests {
         assert!(ledger.path().ends_with("QEMU_NVMe_Ctrl_N-1_n7.jsonl"));
         assert_eq!(ledger.entries().unwrap(), []);
         let written = |bytes| LedgerEvent::Written { bytes };
-        ledger
-            .append(&device(), "job run", None, written(1))
-            .unwrap();
+        let append = |command: &str, deed| {
+            let entry = LedgerEntry {
+                at_ms: 1,
+                command: command.to_owned(),
+                record: None,
+                deed,
+            };
+            ledger.append(&device(), &entry).unwrap();
+        };
+        append("job run", written(1));
         let mut file = OpenOptions::new().append(true).open(ledger.path()).unwrap();
         file.write_all(b"{\"at_ms\":1,\"comm").unwrap();
-        ledger.append(&device(), "run", None, written(2)).unwrap();
+        append("run", written(2));
         let deeds: Vec<LedgerEvent> = ledger
             .entries()
             .unwrap()
@@ -317,10 +289,12 @@ mod tests {
         let all = ledgers::<LedgerEntry>(folder.path()).unwrap();
         assert_eq!((all.len(), &all[0].0, all[0].1.len()), (1, &device(), 2));
         let brief = ledgers::<LedgerMention>(folder.path()).unwrap();
-        let about = |of: &LedgerMention| (of.command.clone(), of.record.clone(), of.is_end());
-        let read: Vec<_> = brief[0].1.iter().map(about).collect();
-        let made = all[0].1.iter().map(LedgerMention::from);
-        assert_eq!(read, made.map(|of| about(&of)).collect::<Vec<_>>());
+        let read = brief[0].1.iter();
+        let read = read.map(|of| (&of.command, &of.record, of.is_end()));
+        let is_end = |deed: &LedgerEvent| matches!(deed, LedgerEvent::Written { .. });
+        let made = all[0].1.iter();
+        let made = made.map(|of| (&of.command, &of.record, is_end(&of.deed)));
+        assert_eq!(read.collect::<Vec<_>>(), made.collect::<Vec<_>>());
     }
 
     #[test]
