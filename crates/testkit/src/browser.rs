@@ -42,7 +42,8 @@ pub struct Browser {
     session: String,
     asked: u64,
     errors: Vec<String>,
-    loaded: bool,
+    /// The loader of the page that was loaded last.
+    loaded: String,
     /// What it may ask for beside files.
     served: Option<String>,
     /// Profile and pipes.
@@ -85,7 +86,7 @@ impl Browser {
             session: String::new(),
             asked: 0,
             errors: Vec::new(),
-            loaded: false,
+            loaded: String::new(),
             served: None,
             _dir: dir,
         };
@@ -106,6 +107,7 @@ impl Browser {
         ] {
             self.ask(domain, json!({}))?;
         }
+        self.ask("Page.setLifecycleEventsEnabled", json!({"enabled": true}))?;
         Ok(())
     }
 
@@ -129,10 +131,18 @@ impl Browser {
     }
 
     fn navigate(&mut self, url: &str) -> Result<(), String> {
-        self.loaded = false;
-        self.ask("Page.navigate", json!({"url": url}))?;
+        let begun = self.ask("Page.navigate", json!({"url": url}))?;
+        if let Some(error) = begun["errorText"].as_str() {
+            return Err(format!("{url}: {error}"));
+        }
+        // Of this page: the one before it may be loaded only now. A place within the page
+        // that is open has no loader of its own.
+        let loader = begun["loaderId"]
+            .as_str()
+            .unwrap_or(&self.loaded)
+            .to_owned();
         let begin = Instant::now();
-        while !self.loaded {
+        while self.loaded != loader {
             if begin.elapsed() > PATIENCE {
                 return Err(format!("{url} is not loaded after {PATIENCE:?}"));
             }
@@ -164,13 +174,14 @@ impl Browser {
         self.wait(expression, false)
     }
 
-    /// As [`Browser::wait_for`], of a page that loads itself anew: what it throws while it
-    /// is not whole is passed over.
+    /// As [`Browser::wait_for`], of a page that loads itself anew: what it says or throws
+    /// while it is not whole is passed over.
     ///
     /// # Errors
     /// When it stays false.
     pub fn wait_across_loads(&mut self, expression: &str) -> Result<(), String> {
-        self.wait(expression, true)
+        let whole = format!("document.readyState === 'complete' && ({expression})");
+        self.wait(&whole, true)
     }
 
     fn wait(&mut self, expression: &str, loads: bool) -> Result<(), String> {
@@ -263,7 +274,9 @@ impl Browser {
             .map_err(|error| format!("chromium: {error}"))?;
         let params = &message["params"];
         match message["method"].as_str().unwrap_or_default() {
-            "Page.loadEventFired" => self.loaded = true,
+            "Page.lifecycleEvent" if params["name"] == "load" => {
+                self.loaded = params["loaderId"].as_str().unwrap_or_default().into();
+            }
             "Runtime.exceptionThrown" => self.errors.push(params["exceptionDetails"].to_string()),
             "Log.entryAdded" if params["entry"]["level"] == "error" => {
                 self.errors.push(params["entry"].to_string());
