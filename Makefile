@@ -51,7 +51,7 @@ fmt: ## check the formatting
 
 .PHONY: lint
 lint: clippy ## clippy and shellcheck, warnings denied; programs that are called stand in tools/programs
-	shellcheck $(filter-out %.c,$(wildcard $(scripts)))
+	shellcheck -x $(filter-out %.c,$(wildcard $(scripts)))
 	tools/check-programs.py
 	@tools/version.sh >/dev/null
 

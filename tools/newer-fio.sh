@@ -6,33 +6,19 @@
 # and bin/fio there runs it through its own loader. Kept, and used again as long as
 # this script does not change. Ends with 3 where this machine cannot have one.
 set -eu
-
 here=$(cd "$(dirname "$0")" && pwd)
-state=${FATHOM_NEWER_FIO:-${XDG_CACHE_HOME:-$HOME/.cache}/fathom-newer-fio}
+# shellcheck source=tools/fetching.sh
+. "$here/fetching.sh"
+
 suite=trixie
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 
-fail() {
-    echo "tools/newer-fio.sh: $1" >&2
-    exit 3
-}
-
-for program in apt-get dpkg-deb flock; do
-    command -v "$program" >/dev/null || fail "$program is missing"
-done
+keep_in FATHOM_NEWER_FIO fathom-newer-fio
+unless_there "$(sha256sum <"$here/newer-fio.sh" | cut -d' ' -f1)"
+need apt-get dpkg-deb
 [ -r "$keys" ] || fail "$keys is missing: Debian's packages cannot be checked"
 
-mkdir -p "$state"
-# One at a time: tests of several packages may begin at once.
-exec 9>"$state/lock"
-flock 9
-
-version=$(sha256sum <"$here/newer-fio.sh" | cut -d' ' -f1)
-if [ "$(cat "$state/version" 2>/dev/null)" = "$version" ]; then
-    exit 0
-fi
-work=$(mktemp -d "$state/work.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+make_work
 mkdir -p "$work/lists/partial" "$work/cache/archives/partial" "$work/parts" "$work/tree/usr/bin" \
     "$work/tree/usr/sbin" "$work/tree/usr/lib" "$work/tree/usr/lib64"
 
@@ -79,5 +65,5 @@ mkdir "$state/bin"
 } >"$state/bin/fio"
 chmod +x "$state/bin/fio"
 said=$("$state/bin/fio" --version 2>&1) || fail "it does not run here: $said"
-printf '%s\n' "$version" >"$state/version"
-echo "$said, in $state"
+echo "$said"
+is_there

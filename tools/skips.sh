@@ -55,7 +55,6 @@ can() {
             installable "${program%% *}"
             ;;
         *"readers of exports"*) can_be_had readers.sh ;;
-        *fiologparser_hist.py*) python3 -c 'import numpy, pandas' 2>/dev/null ;;
         *kconfiglib*) pypi_works ;;
         *"fio's sources"*) can_be_had conformance/source.sh ;;
         *"newer fio"*) can_be_had newer-fio.sh ;;

@@ -4,23 +4,16 @@
 #   ${FATHOM_FIO_TESTS:-${XDG_CACHE_HOME:-$HOME/.cache}/fathom-fio-tests}
 # Says the folder that was unpacked. Ends with 3 where they cannot be had.
 set -eu
-
 here=$(cd "$(dirname "$0")" && pwd)
-state=${FATHOM_FIO_TESTS:-${XDG_CACHE_HOME:-$HOME/.cache}/fathom-fio-tests}
+# shellcheck source=tools/fetching.sh
+. "$here/../fetching.sh"
+
 version=3.33
 # As Debian's fio_3.33-3.dsc has it.
 sha256=d2410e13e0f379d061d077cc5ae325835bb7c6186aa7bafc1df954cbc9b014fc
 file=fio_$version.orig.tar.gz
 
-fail() {
-    echo "tools/conformance/source.sh: $1" >&2
-    exit 3
-}
-
-mkdir -p "$state"
-# One at a time.
-exec 9>"$state/lock"
-flock 9
+keep_in FATHOM_FIO_TESTS fathom-fio-tests
 if [ -e "$state/fio-$version/.whole" ]; then
     echo "$state/fio-$version"
     exit 0

@@ -13,7 +13,9 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-state=${FATHOM_GUEST:-${XDG_CACHE_HOME:-$HOME/.cache}/fathom-guest}
+# shellcheck source=tools/fetching.sh
+. "$here/../fetching.sh"
+
 kernel=linux-image-cloud-amd64
 packages="$kernel busybox-static udev kmod lvm2 e2fsprogs fdisk util-linux mount libgcc-s1"
 needed="apt-get dpkg-deb mke2fs qemu-system-x86_64"
@@ -22,7 +24,6 @@ parts="setup.sh init first-root"
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
 newer=${1:-}
 if [ "$newer" = newer ]; then
-    state=$state/newer
     packages="$packages fio"
     needed="$needed cc"
     parts="$parts cdl-up cdl-disk.c"
@@ -30,28 +31,16 @@ if [ "$newer" = newer ]; then
 fi
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 
-fail() {
-    echo "tools/guest/setup.sh: $1" >&2
-    exit 3
-}
-
 [ "$(uname -m)" = x86_64 ] || fail "the guest is an x86-64 machine, this is not"
+keep_in FATHOM_GUEST fathom-guest
+[ "$newer" != newer ] || state=$state/newer
+# shellcheck disable=SC2086  # a list of files is meant
+unless_there "$(cd "$here" && cat $parts | sha256sum | cut -d' ' -f1)"
 for program in $needed; do
     command -v "$program" >/dev/null || fail "$program is missing (tools/setup.sh build guest installs it)"
 done
-
 mkdir -p "$state"
-# One at a time: tests of several packages may begin at once.
-exec 9>"$state/lock"
-flock 9
-
-# shellcheck disable=SC2086  # a list of files is meant
-version=$(cd "$here" && cat $parts | sha256sum | cut -d' ' -f1)
-if [ "$(cat "$state/version" 2>/dev/null)" = "$version" ]; then
-    exit 0
-fi
-work=$(mktemp -d "$state/work.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+make_work
 mkdir -p "$work/archives/partial" "$work/lists/partial" "$work/tree"
 
 # An empty list of installed packages: everything that they need comes along.
@@ -128,5 +117,5 @@ cp "$work/tree/bin/busybox" "$work/busybox"
 for part in vmlinuz initrd root.ext4 busybox; do
     mv "$work/$part" "$state/$part"
 done
-printf '%s\n' "$version" >"$state/version"
-echo "guest: $release, in $state"
+echo "guest: $release"
+is_there

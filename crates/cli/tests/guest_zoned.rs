@@ -2,8 +2,6 @@
 //! of its own: on a SCSI disk in software with zones of both kinds.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 
 use fathom_testkit::{GuestPlan, SharedGuest, skip};
 
@@ -46,22 +44,9 @@ fn listed(numbers: &[u32]) -> String {
     numbers.join(", ")
 }
 
-/// Where fio's sources lie; why not, where they cannot be had.
-fn source() -> Result<PathBuf, String> {
-    let script = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../tools/conformance/source.sh"
-    );
-    let got = Command::new(script).output().map_err(|e| e.to_string())?;
-    match got.status.success() {
-        true => Ok(String::from_utf8_lossy(&got.stdout).trim().into()),
-        false => Err(String::from_utf8_lossy(&got.stderr).trim().to_owned()),
-    }
-}
-
 /// A machine with fio's tests, which run for 2 s where fio has them run for 30.
 static ZONED_GUEST: SharedGuest = SharedGuest::new(|| {
-    let tests = source()?.join("t/zbd");
+    let tests = fathom_testkit::fio_sources()?.join("t/zbd");
     let text = fs::read_to_string(tests.join("test-zbd-support")).map_err(|e| e.to_string())?;
     let plan = with_fathom(GuestPlan::newer())
         .program("bash")?

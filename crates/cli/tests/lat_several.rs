@@ -1,14 +1,13 @@
 //! `fathom lat` of several logs as one population, and of histogram logs.
 
 use std::fs;
-use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// fio's own reader of histogram logs, as Debian has it.
-const HIST_READER: &str = "/usr/share/doc/fio/fiologparser_hist.py.gz";
+/// fio's own reader of histogram logs, among its sources.
+const HIST_READER: &str = "tools/hist/fiologparser_hist.py";
 
 fn lat(dir: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_fathom"))
@@ -243,25 +242,11 @@ fn histogram_logs_agree_with_fios_own_reader() {
 
 /// What fiologparser_hist.py prints of both jobs, a row for each second.
 fn fios_own(test: &str, dir: &Path, prefix: &str) -> Option<Vec<Vec<f64>>> {
-    let python = Command::new("python3")
-        .args(["-c", "import numpy, pandas"])
-        .output();
-    let packed = fs::File::open(HIST_READER);
-    let (Ok(true), Ok(packed)) = (python.map(|done| done.status.success()), packed) else {
-        fathom_testkit::skip(
-            test,
-            "fiologparser_hist.py, python3-numpy or python3-pandas is not installed",
-        );
-        return None;
-    };
-    let mut script = String::new();
-    flate2::read::GzDecoder::new(packed)
-        .read_to_string(&mut script)
-        .unwrap();
-    fs::write(dir.join("hist.py"), script).unwrap();
+    let had = fathom_testkit::fio_sources().and_then(|fio| Ok((fio, fathom_testkit::readers()?)));
+    let (fio, python) = had.map_err(|why| fathom_testkit::skip(test, &why)).ok()?;
     let logs = [1, 2].map(|job| format!("{prefix}_clat_hist.{job}.log"));
-    let done = Command::new("python3")
-        .arg("hist.py")
+    let done = Command::new(python)
+        .arg(fio.join(HIST_READER))
         .arg("--noweight")
         .args(logs)
         .current_dir(dir)

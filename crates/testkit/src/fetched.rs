@@ -4,14 +4,27 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// What these scripts end with where it cannot be had.
+const CANNOT: i32 = 3;
+
 /// A newer fio than the machine's, made by `tools/newer-fio.sh` where it is not there yet.
 ///
 /// # Errors
 /// When it cannot be had, with the reason.
 pub fn newer_fio() -> Result<PathBuf, String> {
-    let folder = folder_of("newer-fio.sh", "FATHOM_NEWER_FIO", "fathom-newer-fio");
+    let folder = fetch("newer-fio.sh", &[]);
     let folder = folder.map_err(|why| format!("no newer fio here: {why}"))?;
     Ok(folder.join("bin/fio"))
+}
+
+/// The sources of Debian's fio, fetched by `tools/conformance/source.sh` where they are not
+/// there yet.
+///
+/// # Errors
+/// When they cannot be had, with the reason.
+pub fn fio_sources() -> Result<PathBuf, String> {
+    let folder = fetch("conformance/source.sh", &[]);
+    folder.map_err(|why| format!("fio's sources are not here: {why}"))
 }
 
 /// The script of axe-core, fetched by `tools/axe.sh` where it is not there yet.
@@ -19,7 +32,7 @@ pub fn newer_fio() -> Result<PathBuf, String> {
 /// # Errors
 /// When it cannot be had, with the reason.
 pub fn axe_core() -> Result<PathBuf, String> {
-    let folder = folder_of("axe.sh", "FATHOM_AXE", "fathom-axe");
+    let folder = fetch("axe.sh", &[]);
     let folder = folder.map_err(|why| format!("no axe-core here: {why}"))?;
     Ok(folder.join("axe.min.js"))
 }
@@ -30,7 +43,7 @@ pub fn axe_core() -> Result<PathBuf, String> {
 /// # Errors
 /// When it cannot be had, with the reason.
 pub fn prometheus() -> Result<PathBuf, String> {
-    let folder = folder_of("prometheus.sh", "FATHOM_PROMETHEUS", "fathom-prometheus");
+    let folder = fetch("prometheus.sh", &[]);
     folder.map_err(|why| format!("no Prometheus here: {why}"))
 }
 
@@ -40,28 +53,24 @@ pub fn prometheus() -> Result<PathBuf, String> {
 /// # Errors
 /// When it cannot be had, with the reason.
 pub fn readers() -> Result<PathBuf, String> {
-    let folder = folder_of("readers.sh", "FATHOM_READERS", "fathom-readers");
+    let folder = fetch("readers.sh", &[]);
     let folder = folder.map_err(|why| format!("no readers of exports here: {why}"))?;
     Ok(folder.join("venv/bin/python"))
 }
 
-/// The folder of a script in `tools`, which has run: what this variable names, or this one
-/// of the cache.
-fn folder_of(script: &str, variable: &str, name: &str) -> Result<PathBuf, String> {
+/// The folder that a script in `tools` keeps what it fetches in; why it cannot be had.
+pub(crate) fn fetch(script: &str, arguments: &[&str]) -> Result<PathBuf, String> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../../tools")
         .join(script);
-    let made = Command::new(&script).stdin(Stdio::null()).output();
+    let mut command = Command::new(&script);
+    let made = command.args(arguments).stdin(Stdio::null()).output();
     let made = made.map_err(|e| format!("{}: {e}", script.display()))?;
-    let said = String::from_utf8_lossy(&made.stderr);
-    if !made.status.success() {
-        return Err(said.trim().lines().last().unwrap_or_default().to_owned());
+    let [said, complaint] = [&made.stdout, &made.stderr].map(|it| String::from_utf8_lossy(it));
+    let last = |text: &str| text.trim().lines().last().unwrap_or_default().to_owned();
+    match made.status.code() {
+        Some(0) => Ok(last(&said).into()),
+        Some(CANNOT) => Err(last(&complaint)),
+        _ => panic!("{}: {complaint}", script.display()),
     }
-    if let Some(folder) = std::env::var_os(variable) {
-        return Ok(PathBuf::from(folder));
-    }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let cache = cache.or(home).ok_or("HOME is not set")?;
-    Ok(cache.join(name))
 }

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::exclusive::{Exclusive, one_of};
+use crate::fetched::fetch;
 use crate::{program, run, text};
 
 /// The guest boots in 5 to 25 s and obeys at once; beside much else to do it took
@@ -33,9 +34,6 @@ fn turn() -> Exclusive {
     let most = std::thread::available_parallelism().map_or(1, usize::from);
     one_of("guest", most)
 }
-
-/// What `tools/guest/setup.sh` ends with where there can be no guest.
-const CANNOT: i32 = 3;
 
 /// Without `no_timer_check` the kernel gives up when a busy machine lets it wait
 /// for its timer (arch/x86/kernel/apic/io_apic.c, `check_timer`).
@@ -251,30 +249,8 @@ fn drive(id: &str, image: &Path, options: &str) -> [String; 2] {
 /// The folder that `tools/guest/setup.sh` has filled; it fills it now if need be.
 fn state(newer: bool) -> Result<PathBuf, String> {
     program("qemu-system-x86_64").map_err(|reason| format!("guest: {reason}"))?;
-    let setup = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/guest/setup.sh");
-    let which = newer.then_some("newer");
-    let made = Command::new(&setup)
-        .args(which)
-        .stdin(Stdio::null())
-        .output();
-    let made = made.map_err(|e| format!("guest: {}: {e}", setup.display()))?;
-    let said = String::from_utf8_lossy(&made.stderr);
-    match made.status.code() {
-        Some(0) => {}
-        Some(CANNOT) => {
-            let last = said.trim().lines().last().unwrap_or_default();
-            return Err(format!("no guest here: {last}"));
-        }
-        _ => panic!("{}: {said}", setup.display()),
-    }
-    let of = |folder: PathBuf| which.map_or_else(|| folder.clone(), |which| folder.join(which));
-    if let Some(folder) = std::env::var_os("FATHOM_GUEST") {
-        return Ok(of(folder.into()));
-    }
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
-    let cache = cache.or(home).ok_or("no guest here: HOME is not set")?;
-    Ok(of(cache.join("fathom-guest")))
+    let which: &[&str] = if newer { &["newer"] } else { &[] };
+    fetch("guest/setup.sh", which).map_err(|why| format!("no guest here: {why}"))
 }
 
 /// How a command in the guest ended.

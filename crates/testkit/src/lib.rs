@@ -50,7 +50,7 @@ pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use exclusive::{Exclusive, exclusive, free_port, shared};
 pub use faultfs::{FaultFs, FaultOp, Served};
-pub use fetched::{axe_core, newer_fio, prometheus, readers};
+pub use fetched::{axe_core, fio_sources, newer_fio, prometheus, readers};
 pub use guest::{Guest, GuestAnswer, GuestPlan, GuestTurn, SharedGuest};
 pub use kconfiglib::kconfiglib;
 pub use lab::Lab;
