@@ -25,6 +25,9 @@ pub enum Contender {
     RingSingle,
 }
 
+/// Who goes in batches has so many in each, where the queue has room for them.
+const BATCH: u32 = 16;
+
 /// In the order of their turns and of the table's columns.
 pub const ALL: &[Contender] = &[
     Contender::Native,
@@ -76,7 +79,7 @@ impl Contender {
     pub fn takes_part(self, lab: &Lab, setting: &Setting) -> bool {
         let ring = lab.ring.is_some() && setting.engine == "io_uring";
         let single = self == Self::RingSingle;
-        !self.is_ring() || (ring && (!single || setting.depth >= 16))
+        !self.is_ring() || (ring && (!single || setting.depth >= BATCH))
     }
 
     /// What a job gets that spends as little CPU as fio can: the same options for
@@ -89,8 +92,10 @@ impl Contender {
             Self::NativeBatched | Self::FioTuned => {}
         }
         text += "norandommap\n";
-        if depth >= 16 {
-            text += "iodepth_batch_submit=16\niodepth_batch_complete_min=16\niodepth_batch_complete_max=16\n";
+        if depth >= BATCH {
+            for option in ["submit", "complete_min", "complete_max"] {
+                text += &format!("iodepth_batch_{option}={BATCH}\n");
+            }
         }
         if engine == "io_uring" {
             text += "registerfiles\nfixedbufs\nnonvectored=1\n";
@@ -118,7 +123,7 @@ impl Contender {
     pub fn ring(self, program: &Path, target: &Path, setting: &Setting, seconds: u32) -> Command {
         let mut command = Command::new(program);
         let batch = match self {
-            Self::Ring if setting.depth >= 16 => 16,
+            Self::Ring if setting.depth >= BATCH => BATCH,
             _ => 1,
         };
         for (option, value) in [
