@@ -179,6 +179,26 @@ fn one_run_of_each_is_told_by_earlier_ones_only() {
 }
 
 #[test]
+fn options_in_which_simulated_runs_differ_are_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let sides = [1, 8].map(|depth| {
+        let job = dir.path().join("mix.fio");
+        let text = format!(
+            "[mix]\nrw=randread\nbs=4k\niodepth={depth}\nruntime=60\ntime_based\nfilename=/nosuch\n"
+        );
+        fs::write(&job, text).unwrap();
+        let line = format!("--json job run --engine sim -q {}", job.display());
+        let output = fathom(dir.path(), &line);
+        let doc: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        doc["id"].as_str().unwrap().to_owned()
+    });
+    let line = format!("compare {} {} --json", sides[0], sides[1]);
+    let doc: Value = serde_json::from_str(&stdout(&fathom(dir.path(), &line))).unwrap();
+    let differs = json!([{"what": "mix: iodepth", "a": ["1"], "b": ["8"]}]);
+    assert_eq!(doc["differences"], differs, "{doc}");
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let a = record(dir.path(), "old", 0, 1000, "6.1");
@@ -187,6 +207,16 @@ fn what_makes_no_sense_is_refused() {
         (format!("compare {a} {b} {a}"), 2, "--with"),
         (format!("compare {a}"), 2, "--with"),
         (format!("compare {a} {a}"), 2, "named twice"),
+        (
+            format!("compare {a} {b} --margin 100%"),
+            2,
+            "less than 100%",
+        ),
+        (
+            format!("compare {a} {b} --margin=-1%"),
+            2,
+            "no share like 5%",
+        ),
         (format!("compare {a} missing"), 5, "missing"),
         (
             "compare --tag kernel=7 --with-tag kernel=6.9".to_owned(),

@@ -1,5 +1,6 @@
 //! A job as it will run: fio's options in order, each with where it came from.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -74,5 +75,15 @@ impl JobSpec {
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.option(name)?.value.as_deref()
+    }
+
+    /// The options by name, as a result carries them: the last of a name, and `1` for one
+    /// without a value.
+    #[must_use]
+    pub fn by_name(&self) -> BTreeMap<String, String> {
+        let value = |option: &JobOption| option.value.clone().unwrap_or_else(|| "1".to_owned());
+        let each = self.options.iter();
+        each.map(|option| (option.name.clone(), value(option)))
+            .collect()
     }
 }

@@ -275,6 +275,18 @@ fn depth_is_held_against_littles_law() {
         case.option("iodepth", "32").option("thinktime", "100");
     });
     assert_eq!(limited, [R::OwnLimit]);
+    // So few I/Os cannot all have been beside 31 others.
+    let few = |ios: u64, mean_ms: f64| {
+        told(move |case| {
+            case.option("iodepth", "32");
+            case.count("sda.queue_ms", 310_000);
+            case.read().total_ios = ios;
+            case.read().clat.as_mut().unwrap().mean_ns = mean_ms * 1e6;
+        })
+        .contains(&R::DepthNotReached)
+    };
+    assert_eq!([few(40, 19.0), few(40, 12.0)], [false, true]);
+    assert_eq!([few(20, 19.0), few(20, 1.0)], [false, false]);
 }
 
 #[test]

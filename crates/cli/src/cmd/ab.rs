@@ -7,7 +7,7 @@ use fathom_campaign::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND, Nee
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::Exit;
 use fathom_record::Record;
-use fathom_report::compare::{CompareCondition, percent};
+use fathom_report::compare::{CompareCondition, margin};
 use serde::{Deserialize, Serialize};
 
 use super::hosts::{HostArgs, SharedHosts};
@@ -86,7 +86,7 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration)]
     each: Duration,
     /// Sides are the same when they differ by less than this
-    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = margin)]
     margin: f64,
     /// From which the order follows [default: another each time]
     #[arg(long, value_name = "N")]

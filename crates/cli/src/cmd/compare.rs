@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::Exit;
 use fathom_record::{Entries, RunSummary, Tag};
 use fathom_report::compare::{
-    self, CompareCondition, CompareDocument, CompareRequest, ComparedRun, percent,
+    self, CompareCondition, CompareDocument, CompareRequest, ComparedRun, margin,
 };
 
 use super::{ExitError, Global, quick, show, write_named};
@@ -54,7 +54,7 @@ pub struct Args {
 #[derive(Debug, Clone, clap::Args)]
 pub struct HowToCompare {
     /// Both sides are the same when they differ by less than this
-    #[arg(long, value_name = "PERCENT", default_value = MARGIN, value_parser = percent)]
+    #[arg(long, value_name = "PERCENT", default_value = MARGIN, value_parser = margin)]
     margin: f64,
     /// Print Markdown, for a comment or a merge request
     #[arg(long)]
@@ -174,7 +174,7 @@ pub fn of_two(global: &Global, a: &Path, b: &Path) -> anyhow::Result<CompareRequ
         a: vec![compared(a)?],
         b: vec![compared(b)?],
         earlier: Vec::new(),
-        margin: percent(MARGIN).map_err(anyhow::Error::msg)?,
+        margin: margin(MARGIN).map_err(anyhow::Error::msg)?,
     };
     add_earlier(global, &mut request, &[a.to_owned(), b.to_owned()])?;
     Ok(request)

@@ -160,7 +160,7 @@ fn job_result(of: &ResultSources<'_>, place: usize, unit: &ReportUnit) -> JobRes
         zone_resets: zone_resets(&members),
         // Rounded up, as fio does: what took no whole millisecond took some time.
         runtime_ms: Some(runtime_ns.div_ceil(1_000_000)),
-        options: options(first),
+        options: first.spec.by_name(),
         cpu: cpu(of, unit),
         iodepth_percent: depths(&members),
         latency_target: latency_target(first),
@@ -209,18 +209,6 @@ fn latency_target(member: &Member) -> Option<LatencyTarget> {
         percentile: options.percent,
         window_us: us(options.window),
     })
-}
-
-fn options(member: &Member) -> BTreeMap<String, String> {
-    let options = member.spec.options.iter();
-    options
-        .map(|option| {
-            (
-                option.name.clone(),
-                option.value.clone().unwrap_or_else(|| "1".to_owned()),
-            )
-        })
-        .collect()
 }
 
 /// The figures of a direction, or of several as one.

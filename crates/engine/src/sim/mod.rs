@@ -12,6 +12,7 @@ mod device;
 mod life;
 mod rate;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -183,6 +184,7 @@ impl Engine for Sim {
 #[derive(Debug)]
 struct JobLoad {
     name: String,
+    options: BTreeMap<String, String>,
     /// Share of the reads among its I/Os.
     reads: f64,
     block_bytes: f64,
@@ -259,6 +261,7 @@ impl JobLoad {
         }
         Ok(Self {
             name: spec.name.clone(),
+            options: spec.by_name(),
             reads,
             block_bytes: blocks[usize::from(!rw.reads)].max(1) as f64,
             in_flight: spec::iodepth(spec).max(1) * clones,
@@ -455,6 +458,7 @@ impl SimRun<'_> {
                 name: load.name.clone(),
                 error: errno.unwrap_or(0),
                 runtime_ms: Some(runtime.as_millis() as u64),
+                options: load.options.clone(),
                 ..JobResult::default()
             };
             for (done, dir) in load.done.iter().zip(DIRECTIONS) {

@@ -293,6 +293,17 @@ pub fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("'{}' is no share like 5%", text.trim()))
 }
 
+/// The share by which sides may differ and are the same.
+///
+/// # Errors
+/// When it is none, or lets one side be nothing.
+pub fn margin(text: &str) -> Result<f64, String> {
+    let share = percent(text)?;
+    (share < 1.0)
+        .then_some(share)
+        .ok_or_else(|| format!("a margin is less than 100%, '{}' is not", text.trim()))
+}
+
 impl CompareCondition {
     /// Whether it holds for a figure of a table.
     #[must_use]

@@ -7,7 +7,7 @@ use crate::verdict::rules::own_limit;
 
 /// Below this share of `iodepth`. Little's law (Little, A Proof for the Queuing Formula
 /// L = λW, Operations Research 9, 1961): the mean number under way is rate × time. A
-/// fourth is more than filling and emptying the queue in batches takes away.
+/// fourth is more than filling the queue in batches takes away.
 const SHARE: f64 = 0.75;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
@@ -19,13 +19,14 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         return None;
     }
     let wanted = depth * figure.clones();
+    let full = full_queue(figure, wanted)?;
     let (by, reached) = match (by_latency(figure), by_device(figure)) {
         (Some(job), Some(device)) if device < job => ("the device", device),
         (Some(job), _) => ("the job", job),
         (None, Some(device)) => ("the device", device),
         (None, None) => return None,
     };
-    if reached >= SHARE * wanted {
+    if reached >= SHARE * full {
         return None;
     }
     let text = format!(
@@ -37,6 +38,15 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         text,
         numbers,
     ))
+}
+
+/// How many I/Os are under way on average where the queue is kept full to the last I/O:
+/// while those `wanted` come back that nothing replaces, half of them are. `None`: the job
+/// has not as many I/Os as it may have under way.
+fn full_queue(figure: &JudgedFigure, wanted: f64) -> Option<f64> {
+    let of = figure.job.directions().map(|(_, result)| result.total_ios);
+    let ios = of.sum::<u64>() as f64;
+    (ios > wanted).then(|| wanted * (1.0 - wanted / (2.0 * ios)))
 }
 
 /// Of all directions of the job, which share its depth.
