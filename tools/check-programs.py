@@ -72,7 +72,8 @@ def script(name, source, first=1, functions=None):
         functions = {}
         for _, words in commands(tree):
             if words[0] == ".":
-                sourced = os.path.join(os.path.dirname(name), os.path.basename(words[1]))
+                # Named from the folder of the script: "$here/…".
+                sourced = os.path.join(os.path.dirname(name), words[1].partition("/")[2])
                 sourced = sourced if os.path.exists(sourced) else words[1]
                 functions |= {node["Name"]["Value"]: node for node in nodes(parse(open(sourced).read()), "FuncDecl")}
         functions |= {node["Name"]["Value"]: node for node in nodes(tree, "FuncDecl")}
