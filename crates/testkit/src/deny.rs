@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-use tempfile::TempDir;
-
 use crate::compile::compile;
 
 /// A command, to be followed by a program and its arguments, under which the
@@ -13,9 +11,9 @@ use crate::compile::compile;
 /// # Errors
 /// When this machine has no C compiler.
 pub fn deny(errno: i32, calls: &[i64]) -> Result<Vec<String>, String> {
-    static BUILT: OnceLock<Result<(PathBuf, TempDir), String>> = OnceLock::new();
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| compile("deny", include_str!("../deny/deny.c"), ""));
-    let (binary, _) = built.as_ref().map_err(Clone::clone)?;
+    let binary = built.as_ref().map_err(Clone::clone)?;
     let calls: Vec<String> = calls.iter().map(ToString::to_string).collect();
     Ok(vec![
         binary.display().to_string(),

@@ -202,12 +202,11 @@ impl Drop for FaultFs {
 
 /// Compiles the server once per process and gives its path.
 fn build() -> Result<PathBuf, String> {
-    static BUILT: OnceLock<Result<(PathBuf, TempDir), String>> = OnceLock::new();
+    static BUILT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
         let flags = run("pkg-config", &["--cflags", "--libs", "fuse3"])
             .map_err(|reason| format!("FUSE: {reason}"))?;
         compile("faultfs", SOURCE, &flags).map_err(|reason| format!("FUSE: {reason}"))
     });
-    let (binary, _) = built.as_ref().map_err(Clone::clone)?;
-    Ok(binary.clone())
+    built.clone()
 }

@@ -1,5 +1,6 @@
 //! A terminal for full-screen programs: tmux without anybody looking.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -144,7 +145,26 @@ impl Tmux {
 
 impl Drop for Tmux {
     fn drop(&mut self) {
+        let panes = self.run(&["list-panes", "-a", "-F", "#{pane_pid}"]);
+        let panes = panes.unwrap_or_default();
         // Its last window may have ended it.
         let _ = self.run(&["kill-server"]);
+        // What runs in it is told to end, and still writes into folders that go next.
+        let deadline = Instant::now() + PATIENCE;
+        while panes.lines().any(has_session) && Instant::now() < deadline {
+            std::thread::sleep(LOOK);
+        }
     }
+}
+
+/// Whether a process is left of the session of this leader.
+fn has_session(leader: &str) -> bool {
+    let is_of = |stat: String| {
+        // Behind the name, which may hold anything: state, ppid, pgrp, session.
+        let mut fields = stat.rsplit(')').next()?.split_whitespace();
+        Some(fields.next()? != "Z" && fields.nth(2)? == leader)
+    };
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut stats = processes.map(|process| fs::read_to_string(process.path().join("stat")));
+    stats.any(|stat| stat.ok().and_then(is_of).unwrap_or(false))
 }
