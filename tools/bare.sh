@@ -85,7 +85,7 @@ work=$(mktemp -d "$cache/$name.XXXXXX")
 root=$work/root
 exec 9>"$work/lock"
 flock 9
-trap 'exit 130' INT
+trap 'exit 130' INT TERM
 trap '[ -n "$keep" ] || rm -rf --one-file-system "$work"' EXIT
 
 mirror=$("$top/tools/mirror.sh")

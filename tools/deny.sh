@@ -28,6 +28,7 @@ fi
 
 reason=$(mktemp)
 trap 'rm -f "$reason"' EXIT
+trap 'exit 130' INT TERM
 if timeout 60 "$deny" fetch db >/dev/null 2>"$reason"; then
     "$deny" --locked check advisories
 else

@@ -20,6 +20,7 @@ rm -rf "$dist"
 mkdir -p "$dist"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
 
 # What would name this machine's folders in the binary.
 home=${CARGO_HOME:-$HOME/.cargo}

@@ -38,6 +38,7 @@ unless_there() {
 make_work() {
     work=$(mktemp -d "$state/work.XXXXXX")
     trap 'rm -rf "$work"' EXIT
+    trap 'exit 130' INT TERM
 }
 
 # All of it is there: not before.

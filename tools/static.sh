@@ -26,6 +26,7 @@ fi
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM
 
 # A root with /fathom and, in /data, what it is to run.
 prepare() {

@@ -38,6 +38,7 @@ base=${XDG_CACHE_HOME:-$HOME/.cache}/fathom-bare/bookworm-$architecture.tar
 [ -e "$base" ] || tools/bare.sh true
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'exit 130' INT TERM
 root=$work/root
 mkdir "$root"
 tar -C "$root" -xpf "$base"
