@@ -8,10 +8,11 @@ fail() {
     exit 3
 }
 
-# need PROGRAM…
+# need PROGRAM…; $installer, where it is set, is what installs them.
 need() {
     for program; do
-        command -v "$program" >/dev/null || fail "$program is missing"
+        command -v "$program" >/dev/null ||
+            fail "$program is missing${installer:+ ($installer installs it)}"
     done
 }
 

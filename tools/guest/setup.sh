@@ -36,9 +36,9 @@ keep_in FATHOM_GUEST fathom-guest
 [ "$newer" != newer ] || state=$state/newer
 # shellcheck disable=SC2086  # a list of files is meant
 unless_there "$(cd "$here" && cat $parts | sha256sum | cut -d' ' -f1)"
-for program in $needed; do
-    command -v "$program" >/dev/null || fail "$program is missing (tools/setup.sh build guest installs it)"
-done
+installer="tools/setup.sh build guest"
+# shellcheck disable=SC2086  # a list of programs is meant
+need $needed
 mkdir -p "$state"
 make_work
 mkdir -p "$work/archives/partial" "$work/lists/partial" "$work/tree"

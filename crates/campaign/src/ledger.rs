@@ -399,8 +399,7 @@ impl Ledgers {
             notes.extend(self.enter(&device, |entries| {
                 let told = entries.iter().filter(of_record);
                 let last = told.clone().next_back();
-                let is_open =
-                    last.is_some_and(|last| !matches!(last.deed, LedgerEvent::Written { .. }));
+                let is_open = last.is_some_and(|last| !last.deed.is_end());
                 let told: u64 = told.filter_map(|entry| entry.deed.bytes()).sum();
                 let bytes = share.saturating_sub(told);
                 // Without locks a run that goes on may have been taken for a

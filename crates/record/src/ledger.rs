@@ -291,9 +291,8 @@ mod tests {
         let brief = ledgers::<LedgerMention>(folder.path()).unwrap();
         let read = brief[0].1.iter();
         let read = read.map(|of| (&of.command, &of.record, of.is_end()));
-        let is_end = |deed: &LedgerEvent| matches!(deed, LedgerEvent::Written { .. });
         let made = all[0].1.iter();
-        let made = made.map(|of| (&of.command, &of.record, is_end(&of.deed)));
+        let made = made.map(|of| (&of.command, &of.record, of.deed.is_end()));
         assert_eq!(read.collect::<Vec<_>>(), made.collect::<Vec<_>>());
     }
 

@@ -45,7 +45,7 @@ mod throttle;
 mod tmux;
 
 pub use browser::Browser;
-pub use children::{await_that, meet, signal, signal_until_it_ends};
+pub use children::{await_that, meet, signal, signal_until_it_ends, stat_fields};
 pub use deny::deny;
 pub use devices::{LoopDevice, SmallFs};
 pub use exclusive::{Exclusive, exclusive, free_port, shared};

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::children::stat_fields;
+
 /// How long a screen may take to show what is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Time between two looks.
@@ -159,12 +161,10 @@ impl Drop for Tmux {
 
 /// Whether a process is left of the session of this leader.
 fn has_session(leader: &str) -> bool {
-    let is_of = |stat: String| {
-        // Behind the name, which may hold anything: state, ppid, pgrp, session.
-        let mut fields = stat.rsplit(')').next()?.split_whitespace();
-        Some(fields.next()? != "Z" && fields.nth(2)? == leader)
-    };
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let mut stats = processes.map(|process| fs::read_to_string(process.path().join("stat")));
-    stats.any(|stat| stat.ok().and_then(is_of).unwrap_or(false))
+    let mut stats = processes.flat_map(|it| fs::read_to_string(it.path().join("stat")));
+    stats.any(|stat| match stat_fields(&stat)[..] {
+        [state, _, _, session, ..] => state != "Z" && session == leader,
+        _ => false,
+    })
 }

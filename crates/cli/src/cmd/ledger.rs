@@ -430,7 +430,7 @@ fn deeds(known: &Known) -> Grid {
         if matches!(entry.deed, LedgerEvent::Seen { .. }) {
             continue;
         }
-        if let (LedgerEvent::Written { .. }, Some(record)) = (&entry.deed, record) {
+        if let (true, Some(record)) = (entry.deed.is_end(), record) {
             begun.remove(record);
         }
         if matches!(entry.deed, LedgerEvent::Written { bytes: 0 }) {

@@ -2,7 +2,7 @@
 //! behind on any of them.
 
 use super::*;
-use fathom_testkit::signal;
+use fathom_testkit::{signal, stat_fields};
 
 #[test]
 fn a_machine_killed_in_mid_run_is_named() {
@@ -177,8 +177,7 @@ fn a_device_that_one_machine_must_not_write_is_refused_there() {
 /// The line by which a process names itself as the owner of a folder.
 fn owner(pid: u32) -> String {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-    let (_, fields) = stat.rsplit_once(") ").unwrap();
-    let started = fields.split(' ').nth(19).unwrap();
+    let started = stat_fields(&stat)[19];
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let namespace = fs::read_link("/proc/self/ns/pid").unwrap();
     format!("{} {} {pid} {started}\n", boot.trim(), namespace.display())

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, skip, stat_fields};
 
 use crate::running::support::{Campaign, await_that, signal};
 
@@ -69,9 +69,7 @@ fn kill_and_resume(campaign: &Campaign, args: &[&str], moments: &mut Moments) {
 /// Whether a process is no more than its exit status.
 fn child_is_gone(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit(')')
-        .next()
-        .is_none_or(|rest| rest.trim_start().starts_with('Z'))
+    stat_fields(&stat).first() == Some(&"Z")
 }
 
 #[test]

@@ -8,7 +8,7 @@ use fathom_engine::fio::json;
 use fathom_engine::native::Native;
 use fathom_engine::{Control, Engine, Outcome, Sink};
 use fathom_model::{Event, Results};
-use fathom_testkit::skip;
+use fathom_testkit::{skip, stat_fields};
 
 use crate::native::{Seen, folder, request, run, try_run};
 
@@ -144,9 +144,8 @@ impl Sink for NiceOf {
             let stats = tasks
                 .filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("stat")).ok());
             for stat in stats.filter(|stat| stat.contains("(gentle)")) {
-                // proc(5): the nineteenth field, the third is behind the name.
-                let behind = stat.rsplit_once(')').unwrap().1;
-                self.0 = behind.split_whitespace().nth(16).map(str::to_owned);
+                // proc(5): the nineteenth field.
+                self.0 = stat_fields(&stat).get(16).map(|&nice| nice.to_owned());
             }
         }
         ControlFlow::Continue(())
