@@ -64,6 +64,6 @@ fi
 
 echo "installing: $missing"
 export DEBIAN_FRONTEND=noninteractive
-apt-get -q update </dev/null
+apt-get -q -o DPkg::Lock::Timeout=300 update </dev/null
 # shellcheck disable=SC2086  # a list of words is meant
-apt-get -q -y install --no-install-recommends $missing </dev/null
+apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $missing </dev/null
