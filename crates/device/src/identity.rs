@@ -1,7 +1,6 @@
 //! What a target is: a block device with its identity and settings, or a file
 //! on a file system.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -9,7 +8,8 @@ use std::path::{Path, PathBuf};
 use fathom_model::environment::{BlockDevice, FileSystem, Partition, Target};
 
 use crate::mounts;
-use crate::sys::{Sys, SysBlock, names_in, numbers, printable, text};
+use crate::names;
+use crate::sys::{Sys, SysBlock, numbers, printable, text};
 
 /// Describes what stands behind a path. A path that does not exist yet is
 /// described by the folder that would hold it.
@@ -39,7 +39,7 @@ pub fn block_device(sys: &Sys, node: &SysBlock) -> BlockDevice {
         serial: serial(sys, &disk),
         nsid: disk.value("nsid"),
         firmware: ata_firmware.or_else(|| first(&disk, &["firmware_rev", "rev", "fwrev"])),
-        by_id: by_id(sys, &disk),
+        by_id: names::linked(sys, "by-id", &disk),
         capacity_bytes: disk.size_bytes(),
         logical_block_bytes: disk.value("queue/logical_block_size").unwrap_or(512),
         physical_block_bytes: disk.value("queue/physical_block_size").unwrap_or(512),
@@ -111,17 +111,11 @@ pub fn noted_by_udev(sys: &Sys, disk: &SysBlock, property: &str) -> Option<Strin
         .and_then(|value| printable(value.as_bytes()))
 }
 
-/// Names of a device that no other one has: its links in /dev/disk/by-id.
+/// The identifier that the kernel makes of what a device reports: EUI-64, NGUID, UUID or
+/// WWN, or model, serial number and namespace where it has none of these.
 #[must_use]
-pub fn by_id(sys: &Sys, node: &SysBlock) -> Vec<String> {
-    let dir = sys.path("/dev/disk/by-id");
-    names_in(&dir)
-        .into_iter()
-        .filter(|name| {
-            let target = fs::read_link(dir.join(name)).unwrap_or_default();
-            target.file_name() == Some(OsStr::new(&node.name))
-        })
-        .collect()
+pub fn wwid(disk: &SysBlock) -> Option<String> {
+    disk.text("wwid").or_else(|| disk.text("device/wwid"))
 }
 
 struct AtaIdentity {

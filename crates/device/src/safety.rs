@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 use fathom_model::units::{self, parse_size};
 
 use crate::claim::{self, Claim};
-use crate::identity::{block_number, by_id, existing, serial};
+use crate::identity::{block_number, existing};
+use crate::names::{self, words};
 use crate::openers::{self, Openers};
 use crate::signature;
 use crate::sys::{Sys, SysBlock, numbers};
@@ -33,7 +34,7 @@ impl Confirmations {
     pub fn name(&self, sys: &Sys, node: &SysBlock, words: &[String]) -> bool {
         // `PATH=SIZE`, where that is the word: by any of its paths, in any unit.
         let by_size = |word: &str| {
-            matches!(words, [only] if only.contains('='))
+            matches!(words, [only] if names::is_sized(only))
                 && word.rsplit_once('=').is_some_and(|(path, size)| {
                     sys.by_path(Path::new(path)).as_ref() == Some(node)
                         && size_in_bytes(size) == Some(node.size_bytes())
@@ -41,8 +42,7 @@ impl Confirmations {
         };
         self.0.iter().any(|word| {
             let word = word.trim();
-            let bare = word.strip_prefix("/dev/disk/by-id/").unwrap_or(word);
-            words.iter().any(|known| known == bare || known == word) || by_size(word)
+            words.iter().any(|known| names::is_named(known, word)) || by_size(word)
         })
     }
 }
@@ -540,44 +540,10 @@ fn is_exclusive(path: &Path) -> io::Result<bool> {
     Ok(claim::open_in_time(path)?.is_none())
 }
 
-/// The words that confirm a device, the best first: its serial, its name in
-/// sysfs (`wwid`) and its names in /dev/disk/by-id; a device that has none of
-/// these: its path and exact size.
-#[must_use]
-pub fn words(sys: &Sys, path: &Path, node: &SysBlock) -> Vec<String> {
-    let disk = node.whole();
-    // A serial that several devices answer to (the namespaces of one NVMe
-    // drive, the paths to one LUN, cheap USB bridges) names none of them.
-    let alone = |of: &dyn Fn(&SysBlock) -> Option<String>| {
-        let own = of(&disk)?;
-        let visible = |d: &SysBlock| d.value::<u8>("hidden") != Some(1) && d.name != disk.name;
-        let shared = sys
-            .disks()
-            .iter()
-            .any(|other| visible(other) && of(other).as_ref() == Some(&own));
-        (!shared).then_some(own)
-    };
-    let wwid = |disk: &SysBlock| disk.text("wwid").or_else(|| disk.text("device/wwid"));
-    let mut words: Vec<String> = alone(&|disk| serial(sys, disk)).into_iter().collect();
-    words.extend(by_id(sys, node));
-    if node.is_partition() {
-        words.extend(by_id(sys, &disk));
-    }
-    words.extend(alone(&wwid));
-    if words.is_empty() {
-        words.push(format!(
-            "{}={}",
-            path.display(),
-            exact_size(node.size_bytes())
-        ));
-    }
-    words
-}
-
 const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];
 
 /// A size as a whole number of the largest unit that fits: `512MiB`.
-fn exact_size(bytes: u64) -> String {
+pub(crate) fn exact_size(bytes: u64) -> String {
     let fits = |shift: u32| bytes.trailing_zeros() >= shift;
     let (unit, shift) = UNITS
         .into_iter()

@@ -6,7 +6,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use fathom_device::drives::{self, Transport};
-use fathom_device::safety::{Confirmations, words};
+use fathom_device::names::words;
+use fathom_device::safety::Confirmations;
 use fathom_device::usage::{Use, of_device};
 use fathom_device::{SysBlock, environment, identity};
 
@@ -16,6 +17,12 @@ const NVME: &str = "/sys/devices/pci0000:00/0000:00:1d.0/0000:02:00.0";
 const SATA: &str = "/sys/devices/pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0";
 const SAS: &str = "/sys/devices/pci0000:00/0000:00:18.0/host1/target1:0:0/1:0:0:0";
 
+const VIRTIO: &str = "/sys/devices/pci0000:00/0000:00:04.0/virtio1/block";
+
+fn given(word: &str) -> Confirmations {
+    Confirmations(vec![word.into()])
+}
+
 impl Tree {
     fn partition(&self, disk: &str, name: &str, number: &str, sectors: u64) -> SysBlock {
         self.write(&format!("{disk}/{name}/partition"), "1\n");
@@ -24,9 +31,24 @@ impl Tree {
     }
 
     fn by_id(&self, name: &str, device: &str) {
-        let link = self.at(&format!("/dev/disk/by-id/{name}"));
+        self.by("id", name, device);
+    }
+
+    fn by_path(&self, name: &str, device: &str) {
+        self.by("path", name, device);
+    }
+
+    fn by(&self, what: &str, name: &str, device: &str) {
+        let link = self.at(&format!("/dev/disk/by-{what}/{name}"));
         fs::create_dir_all(link.parent().unwrap()).unwrap();
         symlink(format!("../../{device}"), link).unwrap();
+    }
+
+    /// A virtio disk of 32 MiB; it has no identifier but its serial number.
+    fn virtio(&self, name: &str, number: &str, serial: &str) -> SysBlock {
+        let dir = format!("{VIRTIO}/{name}");
+        self.write(&format!("{dir}/serial"), serial);
+        self.disk(&dir, number, 65536)
     }
 
     /// An NVMe drive of `namespaces`, with a partition on the first.
@@ -233,7 +255,6 @@ fn a_serial_that_several_namespaces_share_names_none_of_them() {
     let second = words(&sys, Path::new("/dev/nvme0n2"), &both[1]);
     assert_eq!(second, ["nvme-eui.002532", "eui.002532"]);
 
-    let given = |word: &str| Confirmations(vec![word.into()]);
     for right in [
         "nvme-eui.002532",
         "/dev/disk/by-id/nvme-eui.002532",
@@ -254,17 +275,129 @@ fn a_serial_that_several_namespaces_share_names_none_of_them() {
 }
 
 #[test]
-fn a_partition_answers_to_its_own_names_and_its_disks() {
+fn a_partition_answers_to_no_name_of_its_disk() {
     let tree = Tree::new();
+    let sys = tree.sys();
     tree.sata();
-    let partition = tree.partition(&format!("{SATA}/block/sda"), "sda1", "8:1", 4096);
+    let at = format!("{SATA}/block/sda");
+    let partition = tree.partition(&at, "sda1", "8:1", 4096);
+    let path = Path::new("/dev/sda1");
+    assert_eq!(words(&sys, path, &partition), ["/dev/sda1=2MiB"]);
+    tree.by_path("pci-0000:00:17.0-ata-1-part1", "sda1");
+    assert_eq!(
+        words(&sys, path, &partition),
+        ["pci-0000:00:17.0-ata-1-part1"]
+    );
+
     tree.by_id("ata-HGST_K1G2H3AB", "sda");
     tree.by_id("ata-HGST_K1G2H3AB-part1", "sda1");
-    let words = words(&tree.sys(), Path::new("/dev/sda1"), &partition);
+    tree.write("/run/udev/data/b8:1", "E:ID_PART_ENTRY_UUID=6c61-01\n");
+    let names = words(&sys, path, &partition);
+    assert_eq!(names, ["ata-HGST_K1G2H3AB-part1", "PARTUUID=6c61-01"]);
+    for right in [
+        "ata-HGST_K1G2H3AB-part1",
+        "6c61-01",
+        "PARTUUID=6c61-01",
+        "/dev/disk/by-partuuid/6c61-01",
+    ] {
+        assert!(given(right).name(&sys, &partition, &names), "{right}");
+    }
+    for wrong in ["K1G2H3AB", "ata-HGST_K1G2H3AB", "/dev/sda1=2MiB"] {
+        assert!(!given(wrong).name(&sys, &partition, &names), "{wrong}");
+    }
+
+    // A cloned disk has the same PARTUUIDs.
+    tree.virtio("vda", "253:0", "CLONE");
+    let clone = tree.partition(&format!("{VIRTIO}/vda"), "vda1", "253:1", 4096);
+    tree.write("/run/udev/data/b253:1", "E:ID_PART_ENTRY_UUID=6C61-01\n");
+    assert_eq!(words(&sys, path, &partition), ["ata-HGST_K1G2H3AB-part1"]);
     assert_eq!(
-        words,
-        ["K1G2H3AB", "ata-HGST_K1G2H3AB-part1", "ata-HGST_K1G2H3AB"]
+        words(&sys, Path::new("/dev/vda1"), &clone),
+        ["/dev/vda1=2MiB"]
     );
+}
+
+#[test]
+fn a_link_that_leads_to_either_of_two_disks_names_neither() {
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let one = tree.virtio("vda", "253:0", "DUPSERIAL");
+    tree.by_id("virtio-DUPSERIAL", "vda");
+    let path = Path::new("/dev/vda");
+    assert_eq!(words(&sys, path, &one), ["virtio-DUPSERIAL", "DUPSERIAL"]);
+
+    let two = tree.virtio("vdb", "253:16", "DUPSERIAL");
+    assert_eq!(words(&sys, path, &one), ["/dev/vda=32MiB"]);
+    tree.by_path("pci-0000:00:04.0", "vda");
+    let names = words(&sys, path, &one);
+    assert_eq!(names, ["pci-0000:00:04.0"]);
+    assert!(given("/dev/disk/by-path/pci-0000:00:04.0").name(&sys, &one, &names));
+    for wrong in ["virtio-DUPSERIAL", "DUPSERIAL", "/dev/vda=32MiB"] {
+        assert!(!given(wrong).name(&sys, &one, &names), "{wrong}");
+    }
+    // Nor its partitions, whose links have the serial number in them, too.
+    let partition = tree.partition(&format!("{VIRTIO}/vdb"), "vdb1", "253:17", 4096);
+    tree.by_id("virtio-DUPSERIAL-part1", "vdb1");
+    assert_eq!(
+        words(&sys, Path::new("/dev/vdb1"), &partition),
+        ["/dev/vdb1=2MiB"]
+    );
+    assert_eq!(words(&sys, Path::new("/dev/vdb"), &two), ["/dev/vdb=32MiB"]);
+}
+
+/// The bridge in a dock gives all disks its own number, and the disks say theirs by
+/// themselves: only udev knows who else wants the link.
+#[test]
+fn a_link_that_another_device_claims_is_no_name() {
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let one = tree.virtio("vda", "253:0", "");
+    tree.virtio("vdb", "253:16", "");
+    tree.by_id("usb-Dock_0-0:0", "vda");
+    let path = Path::new("/dev/vda");
+    assert_eq!(words(&sys, path, &one), ["usb-Dock_0-0:0"]);
+    let claims = r"/run/udev/links/\x2fdisk\x2fby-id\x2fusb-Dock_0-0:0";
+    tree.write(&format!("{claims}/b253:0"), "0:/dev/vda");
+    assert_eq!(words(&sys, path, &one), ["usb-Dock_0-0:0"]);
+    tree.write(&format!("{claims}/b253:16"), "0:/dev/vdb");
+    assert_eq!(words(&sys, path, &one), ["/dev/vda=32MiB"]);
+}
+
+#[test]
+fn the_most_specific_name_comes_first() {
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let names = [
+        "nvme-SAMSUNG_MZVL21T0HCLR-00B00_S676NX0R123456",
+        "nvme-SAMSUNG_MZVL21T0HCLR-00B00_S676NX0R123456_1",
+        "nvme-eui.002531",
+    ];
+    let both = tree.nvme(2);
+    tree.write(&format!("{NVME}/nvme/nvme0/nvme0n1/nsid"), "1\n");
+    tree.write(&format!("{NVME}/nvme/nvme0/nvme0n2/nsid"), "2\n");
+    for name in names {
+        tree.by_id(name, "nvme0n1");
+    }
+    // One of two namespaces: the name without its number is the drive's.
+    assert_eq!(
+        words(&sys, Path::new("/dev/nvme0n1"), &both[0]),
+        [names[2], names[1], "eui.002531"]
+    );
+}
+
+#[test]
+fn a_device_repeats_the_names_of_the_disks_below_it() {
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let disk = tree.virtio("vda", "253:0", "LUN1");
+    let mapped = "/sys/devices/virtual/block/dm-0";
+    let multipath = tree.disk(mapped, "254:0", 65536);
+    tree.link(&format!("{mapped}/slaves/vda"), &format!("{VIRTIO}/vda"));
+    tree.link(&format!("{VIRTIO}/vda/holders/dm-0"), mapped);
+    tree.by_id("dm-uuid-mpath-LUN1", "dm-0");
+    let names = words(&sys, Path::new("/dev/dm-0"), &multipath);
+    assert_eq!(names, ["dm-uuid-mpath-LUN1"]);
+    assert_eq!(words(&sys, Path::new("/dev/vda"), &disk), ["LUN1"]);
 }
 
 /// A disk: sda1 is mounted; sda2 is LVM, on it dm-0, mounted as / and, under

@@ -242,7 +242,11 @@ fn idle(drives: &[&ProvisionDrive], words: &[String]) -> Vec<String> {
         let word = Confirmations(vec![word.clone()]);
         drives.iter().any(|drive| {
             sys.by_path(&drive.path).is_some_and(|node| {
-                word.name(&sys, &node, &safety::words(&sys, &drive.path, &node))
+                word.name(
+                    &sys,
+                    &node,
+                    &fathom_device::names::words(&sys, &drive.path, &node),
+                )
             })
         })
     };
