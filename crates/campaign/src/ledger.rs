@@ -7,7 +7,9 @@
 //! told yet. When the command is killed in between, the entry of its begin names
 //! the record, from which [`Ledgers::catch_up`] enters them later.
 //!
-//! There is a ledger for a device with a serial number and for no other. A loop
+//! There is a ledger for a device with an identifier of its own (WWID or serial number)
+//! and for no other. Where two drives report one identifier, its ledger says so, and
+//! nothing else is entered or believed from then on. A loop
 //! or zram device is a name that today stands for this file and tomorrow for
 //! another: what was done to it last week says nothing of what stands behind it
 //! now. Simulations have none: [`Ledgers::none`].
@@ -171,7 +173,7 @@ impl Ledgers {
         let mut devices: Vec<BlockDevice> = Vec::new();
         let mut notes = Notes::new();
         for device in paths.into_iter().filter_map(|path| self.device(path)) {
-            if !devices.iter().any(|other| is_same(other, &device)) {
+            if !devices.iter().any(|other| other.is_same_drive(&device)) {
                 notes.extend(self.look_at(&device, command, record));
                 devices.push(device);
             }
@@ -304,6 +306,9 @@ impl Ledgers {
         // What cannot be caught up is told by the command that begins.
         let _ = self.catch_up();
         let entries = self.entries(path)?;
+        if self.device(path).is_some_and(|device| device.is_duplicate) {
+            return Ok(DeviceState::of_duplicate());
+        }
         let now = self.health(path).seen();
         let own = own.map(absolute);
         Ok(DeviceState::of(&entries, Some(&now), own.as_deref()))
@@ -334,7 +339,7 @@ impl Ledgers {
         let disks = named.into_iter().chain(self.sys.disks());
         disks
             .map(|disk| identity::block_device(&self.sys, &disk))
-            .find(|other| is_same(other, device))
+            .find(|other| other.is_same_drive(device))
     }
 
     /// The disk that a path stands for.
@@ -345,7 +350,18 @@ impl Ledgers {
     }
 
     fn ledger(&self, device: &BlockDevice) -> Option<Ledger> {
-        Ledger::of(self.folder.as_deref()?, device)
+        let folder = self.folder.as_deref()?;
+        let ledger = Ledger::of(folder, device)?;
+        if ledger.path().exists() {
+            return Some(ledger);
+        }
+        // One of an older Fathom, if its serial number is still this device's alone.
+        let node = self.sys.by_name(&device.name);
+        let older = Ledger::by_serial(folder, device).filter(|older| {
+            older.path().exists()
+                && node.is_some_and(|node| !identity::shares_serial(&self.sys, &node))
+        });
+        Some(older.unwrap_or(ledger))
     }
 
     fn look_at(&self, device: &BlockDevice, command: &str, record: Option<&Path>) -> Notes {
@@ -428,24 +444,25 @@ impl Ledgers {
         failed.iter().map(unwritten).collect()
     }
 
+    /// Notes, once, that two drives report one identifier.
+    fn note_duplicate(&self, device: &BlockDevice, entry: &LedgerEntry) -> Notes {
+        let is_noted = |entry: &LedgerEntry| entry.deed == LedgerEvent::Duplicate;
+        self.enter(device, |entries| {
+            (!entries.iter().any(is_noted)).then(|| LedgerEntry {
+                deed: LedgerEvent::Duplicate,
+                ..entry.clone()
+            })
+        })
+    }
+
     fn append(&self, device: &BlockDevice, entry: &LedgerEntry) -> Notes {
+        if device.is_duplicate {
+            return self.note_duplicate(device, entry);
+        }
         let appended = |ledger: Ledger| ledger.append(device, entry).err();
         let failed = self.ledger(device).and_then(appended);
         failed.iter().map(unwritten).collect()
     }
-}
-
-fn is_same(one: &BlockDevice, other: &BlockDevice) -> bool {
-    let identity = |device: &BlockDevice| {
-        let BlockDevice {
-            model,
-            serial,
-            nsid,
-            ..
-        } = device.clone();
-        (model, serial, nsid)
-    };
-    identity(one) == identity(other)
 }
 
 fn unwritten(error: &RecordError) -> String {

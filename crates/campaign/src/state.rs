@@ -36,6 +36,9 @@ pub struct WantedState<'w> {
 pub struct DeviceState {
     /// What made the state: the last purge, interrupted or not, fill or load.
     pub made: Option<LedgerEntry>,
+    /// Whether another drive with the same identifier was seen, so that nobody knows of
+    /// which its ledger tells.
+    pub is_duplicate: bool,
     /// When Fathom wrote to it the last time, ms since 1970 UTC.
     pub touched_ms: Option<u64>,
     /// Bytes that Fathom has written since the state was made.
@@ -110,11 +113,24 @@ impl<'e> Counter<'e> {
 }
 
 impl DeviceState {
+    /// The state of a device whose identifier another drive reports as well: not known.
+    #[must_use]
+    pub fn of_duplicate() -> Self {
+        Self {
+            is_duplicate: true,
+            ..Self::default()
+        }
+    }
+
     /// The state of a device with these entries in its ledger, which now says
     /// `now` of itself (a [`LedgerEvent::Seen`]). Entries of the record `own` do not
     /// count as disturbances: a flow that goes on does not disturb itself.
     #[must_use]
     pub fn of(entries: &[LedgerEntry], now: Option<&LedgerEvent>, own: Option<&Path>) -> Self {
+        let is_duplicate = |entry: &LedgerEntry| entry.deed == LedgerEvent::Duplicate;
+        if entries.iter().any(is_duplicate) {
+            return Self::of_duplicate();
+        }
         // A run that was killed is entered when somebody looks, at its own time.
         let mut ordered: Vec<&LedgerEntry> = entries.iter().collect();
         ordered.sort_by_key(|entry| entry.at_ms);
@@ -132,7 +148,9 @@ impl DeviceState {
             let bytes = entry.deed.bytes().unwrap_or(0);
             look.explain(bytes);
             match entry.deed {
-                LedgerEvent::Written { bytes: 0 } | LedgerEvent::Seen { .. } => continue,
+                LedgerEvent::Written { bytes: 0 }
+                | LedgerEvent::Duplicate
+                | LedgerEvent::Seen { .. } => continue,
                 LedgerEvent::Written { .. } => {
                     if own.is_none() || entry.record.as_deref() != own {
                         state.written_bytes = state.written_bytes.saturating_add(bytes);
@@ -173,7 +191,12 @@ impl DeviceState {
     #[must_use]
     pub fn judge(&self, wanted: &WantedState, idle_limit: Duration, now_ms: u64) -> Judgement {
         let Some(made) = &self.made else {
-            let reason = "nothing is known of the state of the device";
+            let reason = match self.is_duplicate {
+                true => {
+                    "another drive with the same identifier was seen, so the state of the device is not known"
+                }
+                false => "nothing is known of the state of the device",
+            };
             return Judgement::Lacks(reason.to_owned());
         };
         let is = describe(&made.deed);
@@ -270,6 +293,7 @@ pub fn describe(deed: &LedgerEvent) -> String {
             }
         }
         LedgerEvent::Interrupted { what } => format!("its {what} was not brought to its end"),
+        LedgerEvent::Duplicate => "another drive has its identifier".to_owned(),
         LedgerEvent::Written { .. } | LedgerEvent::Seen { .. } => "it was used".to_owned(),
     }
 }

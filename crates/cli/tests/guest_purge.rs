@@ -174,7 +174,7 @@ fn every_namespace_must_be_free_and_named(
     let doc = purged(guest, seven, &[word7, word4], all);
     assert_eq!(doc["touched"][0], format!("/dev/{four}"));
     assert_eq!(letters(guest, four), 0);
-    let ledgers = guest.must("cat ~/.local/state/fathom/devices/*_n4.jsonl");
+    let ledgers = guest.must("cat ~/.local/state/fathom/devices/*.jsonl");
     assert!(
         ledgers.contains("\"deed\":\"purged\",\"method\":\"nvme-format\",\"verified\":true"),
         "{ledgers}"

@@ -14,7 +14,7 @@ use rustix::fs::OFlags;
 
 use crate::safety::{InUse, Refusal};
 use crate::usage::{self, Use};
-use crate::{Sys, SysBlock, openers};
+use crate::{Sys, SysBlock, openers, paths};
 
 /// udev, blkid and the like open a device for moments after every change: that is
 /// waited for, a second at the most.
@@ -40,12 +40,28 @@ impl Claim {
         let Some(node) = sys.by_path(path) else {
             return Ok(());
         };
+        // Whoever takes another path to the drive into use takes this one.
+        for path_node in paths::of(&sys, &node) {
+            let other = path_node.dev_path();
+            self.add_node(&sys, path, &other, path_node)?;
+        }
+        self.add_node(&sys, path, &sys.block_path(path), node)
+    }
+
+    /// Claims `node`, opened at `at`, for whoever named it `path`.
+    fn add_node(
+        &mut self,
+        sys: &Sys,
+        path: &Path,
+        at: &Path,
+        node: SysBlock,
+    ) -> Result<(), Refusal> {
         if self.has(&node) {
             return Ok(());
         }
         // The whole disk instead of its partitions: the kernel gives both to nobody.
         self.0.retain(|(part, _)| part.whole() != node);
-        match open_in_time(&sys.block_path(path)) {
+        match open_in_time(at) {
             Ok(Some(file)) => {
                 self.0.push((node, file));
                 return Ok(());
@@ -53,7 +69,7 @@ impl Claim {
             Ok(None) => {}
             Err(_) => return Ok(()),
         }
-        let mut uses = usage::of_device(&sys, &node);
+        let mut uses = usage::of_device(sys, &node);
         if uses.is_empty() {
             uses.push(Use::Exclusive {
                 device: node.dev_path(),

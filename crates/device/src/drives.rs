@@ -7,6 +7,7 @@
 use std::fmt;
 use std::path::Path;
 
+use crate::paths;
 use crate::sys::{Sys, SysBlock};
 use crate::usage::{self, Use};
 
@@ -114,6 +115,15 @@ pub fn of(sys: &Sys, wanted: Transport) -> Vec<FoundDrive> {
         })
         .collect();
     drives.sort_by_cached_key(|drive| natural(&drive.node.name));
+    // Of several paths to one drive the first stands for it.
+    for last in 1..drives.len() {
+        let (before, from) = drives.split_at_mut(last);
+        let paths = paths::of(sys, &from[0].node);
+        if let Some(first) = before.iter().find(|drive| paths.contains(&drive.node)) {
+            let first = first.node.dev_path();
+            from[0].against = vec![format!("it is another path to {}", first.display())];
+        }
+    }
     drives
 }
 

@@ -9,6 +9,7 @@ use fathom_model::environment::{BlockDevice, FileSystem, Partition, Target};
 
 use crate::mounts;
 use crate::names;
+use crate::paths::{self, Twin};
 use crate::sys::{Sys, SysBlock, numbers, printable, text};
 
 /// Describes what stands behind a path. A path that does not exist yet is
@@ -34,9 +35,16 @@ pub fn block_device(sys: &Sys, node: &SysBlock) -> BlockDevice {
     let disk = node.whole();
     let ata = ata_identity(&disk);
     let (ata_model, ata_firmware) = ata.map_or((None, None), |a| (a.model, a.firmware));
+    let is_duplicate = is_duplicate(sys, &disk);
     BlockDevice {
         model: ata_model.or_else(|| model(&disk)),
         serial: serial(sys, &disk),
+        unique_id: wwid(&disk),
+        is_duplicate,
+        by_path: match is_duplicate {
+            true => names::linked(sys, "by-path", &disk),
+            false => Vec::new(),
+        },
         nsid: disk.value("nsid"),
         firmware: ata_firmware.or_else(|| first(&disk, &["firmware_rev", "rev", "fwrev"])),
         by_id: names::linked(sys, "by-id", &disk),
@@ -109,6 +117,33 @@ pub fn noted_by_udev(sys: &Sys, disk: &SysBlock, property: &str) -> Option<Strin
                 .strip_prefix('=')
         })
         .and_then(|value| printable(value.as_bytes()))
+}
+
+/// Whether another drive here reports the identifier of a disk: its WWID where it has
+/// one, else its serial number. The namespaces of one NVMe drive share that, and paths
+/// to one drive share everything.
+fn is_duplicate(sys: &Sys, disk: &SysBlock) -> bool {
+    if wwid(disk).is_some() {
+        let twins = paths::twins(sys, disk);
+        return twins.iter().any(|(_, what)| *what != Twin::Path);
+    }
+    shares_serial(sys, disk)
+}
+
+/// Whether another drive here has the serial number (and namespace) of a disk.
+#[must_use]
+pub fn shares_serial(sys: &Sys, disk: &SysBlock) -> bool {
+    let named = |disk: &SysBlock| Some((serial(sys, disk)?, disk.value::<u32>("nsid")));
+    let Some(own) = named(disk) else {
+        return false;
+    };
+    let mut same = names::relatives(disk);
+    same.extend(paths::certain(sys, disk));
+    let mut others = sys.disks().into_iter();
+    others.any(|other| {
+        let is_other = other != *disk && other.value::<u8>("hidden") != Some(1);
+        is_other && !same.contains(&other) && named(&other).as_ref() == Some(&own)
+    })
 }
 
 /// The identifier that the kernel makes of what a device reports: EUI-64, NGUID, UUID or

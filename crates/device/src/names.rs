@@ -10,6 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::identity::{noted_by_udev, serial, wwid};
+use crate::paths;
 use crate::safety::exact_size;
 use crate::sys::{Sys, SysBlock, names_in};
 
@@ -24,20 +25,23 @@ pub(crate) const PARTUUID: &str = "PARTUUID=";
 /// A partition never answers to a name of its disk.
 #[must_use]
 pub fn words(sys: &Sys, path: &Path, node: &SysBlock) -> Vec<String> {
-    let others = Others::of(sys, node);
-    let mut words: Vec<String> = links(sys, Links::Id, node)
+    let mut paths = paths::certain(sys, node);
+    paths.insert(0, node.clone());
+    let others = Others::of(sys, &paths);
+    let links = |kind| links(sys, kind, &paths);
+    let mut words: Vec<String> = links(Links::Id)
         .into_iter()
         .filter(|name| !others.answer_to(name))
         .collect();
     words.sort_by_key(|name| kind(name));
     if node.is_partition() {
-        words.extend(part_uuid(sys, node).map(|uuid| format!("{PARTUUID}{uuid}")));
+        words.extend(part_uuid(sys, &paths).map(|uuid| format!("{PARTUUID}{uuid}")));
     } else {
         let own = [serial(sys, node), wwid(node)].into_iter().flatten();
         words.extend(own.filter(|name| !others.have(name)));
     }
     if words.is_empty() {
-        words = links(sys, Links::Path, node);
+        words = links(Links::Path);
     }
     if words.is_empty() {
         let size = exact_size(node.size_bytes());
@@ -78,12 +82,13 @@ impl Links {
     }
 }
 
-/// The links that lead to a device and that no other drive claims.
-fn links(sys: &Sys, kind: Links, node: &SysBlock) -> Vec<String> {
+/// The links that lead to a device, by any of its paths, and that no other drive claims.
+fn links(sys: &Sys, kind: Links, paths: &[SysBlock]) -> Vec<String> {
     let folder = kind.folder();
-    let mut names = linked(sys, folder, node);
-    names.retain(|name| !is_claimed_elsewhere(sys, folder, name, node));
-    names
+    let linked = paths.iter().flat_map(|node| linked(sys, folder, node));
+    linked
+        .filter(|name| !is_claimed_elsewhere(sys, folder, name, paths))
+        .collect()
 }
 
 /// The links in a folder of /dev/disk that lead to a device.
@@ -101,18 +106,18 @@ pub(crate) fn linked(sys: &Sys, folder: &str, node: &SysBlock) -> Vec<String> {
 /// Whether another device wants the same link: udev keeps all who do in
 /// /run/udev/links, a folder for each link and in it an entry for each device, such as
 /// `b8:16` (systemd, src/udev/udev-node.c).
-fn is_claimed_elsewhere(sys: &Sys, folder: &str, name: &str, node: &SysBlock) -> bool {
+fn is_claimed_elsewhere(sys: &Sys, folder: &str, name: &str, paths: &[SysBlock]) -> bool {
     let slash = r"\x2f";
     let claims = [slash, ""].map(|first| {
         let link = format!("{first}disk{slash}{folder}{slash}{name}");
         sys.path(Path::new("/run/udev/links").join(link))
     });
-    let stack = relatives(node);
+    let stack: Vec<SysBlock> = paths.iter().flat_map(relatives).collect();
     claims
         .iter()
         .flat_map(|dir| names_in(dir))
         .filter_map(|claim| by_claim(sys, &claim))
-        .any(|other| other != *node && !stack.contains(&other))
+        .any(|other| !paths.contains(&other) && !stack.contains(&other))
 }
 
 fn by_claim(sys: &Sys, claim: &str) -> Option<SysBlock> {
@@ -123,28 +128,28 @@ fn by_claim(sys: &Sys, claim: &str) -> Option<SysBlock> {
 /// The UUID of a partition in its table: as the kernel has it since Linux 6.13, as udev
 /// noted it, or by its link. `None` if another partition has the same, as those of
 /// cloned disks do.
-fn part_uuid(sys: &Sys, node: &SysBlock) -> Option<String> {
+fn part_uuid(sys: &Sys, paths: &[SysBlock]) -> Option<String> {
     let noted = |node: &SysBlock| {
         let uevent = fs::read_to_string(node.dir.join("uevent")).unwrap_or_default();
         let told = uevent.lines().find_map(|line| line.strip_prefix(PARTUUID));
         told.map(str::to_owned)
             .or_else(|| noted_by_udev(sys, node, "ID_PART_ENTRY_UUID"))
     };
-    let own = match noted(node) {
+    let own = match paths.iter().find_map(noted) {
         Some(uuid) => uuid,
-        None => links(sys, Links::PartUuid, node).pop()?,
+        None => links(sys, Links::PartUuid, paths).pop()?,
     };
     let partitions = sys.disks().into_iter().flat_map(|disk| disk.partitions());
     let shared = partitions
-        .filter(|other| other != node)
+        .filter(|other| !paths.contains(other))
         .any(|other| noted(&other).is_some_and(|uuid| uuid.eq_ignore_ascii_case(&own)));
-    let claimed = is_claimed_elsewhere(sys, Links::PartUuid.folder(), &own, node);
+    let claimed = is_claimed_elsewhere(sys, Links::PartUuid.folder(), &own, paths);
     (!shared && !claimed).then_some(own)
 }
 
 /// What lies directly over and under a device. An LVM volume or a multipath device may
 /// repeat the identifiers of the disks below it.
-fn relatives(node: &SysBlock) -> Vec<SysBlock> {
+pub(crate) fn relatives(node: &SysBlock) -> Vec<SysBlock> {
     let mut stack = node.linked("slaves");
     stack.extend(node.linked("holders"));
     stack
@@ -167,17 +172,24 @@ struct Other {
 }
 
 impl Others {
-    /// The drives that are neither the one of `node` nor stacked with it.
-    fn of(sys: &Sys, node: &SysBlock) -> Self {
-        let disk = node.whole();
-        let stack = relatives(&disk);
-        let own_namespace = disk.value("nsid").zip(serial(sys, &disk));
+    /// The drives that are neither the one of these paths nor stacked with it.
+    fn of(sys: &Sys, paths: &[SysBlock]) -> Self {
+        let disks: Vec<SysBlock> = paths.iter().map(SysBlock::whole).collect();
+        let stack: Vec<SysBlock> = disks.iter().flat_map(relatives).collect();
+        let own_namespace = disks
+            .first()
+            .and_then(|disk| disk.value("nsid").zip(serial(sys, disk)));
         let is_other = |other: &SysBlock| {
             // The kernel hides the paths below an NVMe namespace that has several.
-            other.value::<u8>("hidden") != Some(1) && *other != disk && !stack.contains(other)
+            other.value::<u8>("hidden") != Some(1)
+                && !disks.contains(other)
+                && !stack.contains(other)
         };
         Self {
-            own: identifiers(sys, &disk),
+            own: disks
+                .iter()
+                .flat_map(|disk| identifiers(sys, disk))
+                .collect(),
             own_namespace: own_namespace
                 .map(|(nsid, serial): (u32, String)| (nsid, plain(&format!("{serial}_{nsid}")))),
             each: sys

@@ -20,6 +20,7 @@ use crate::claim::{self, Claim};
 use crate::identity::{block_number, existing};
 use crate::names::{self, words};
 use crate::openers::{self, Openers};
+use crate::paths;
 use crate::signature;
 use crate::sys::{Sys, SysBlock, numbers};
 use crate::usage::{self, Occupied, Use};
@@ -503,6 +504,11 @@ fn find_uses(
         }
         Ok(_) => {}
         Err(e) => unread = Some(cannot_read(path, &e)),
+    }
+    for other in paths::of(sys, node) {
+        let device = other.dev_path();
+        let taken = uses.is_empty() && !claim.has(&other) && is_exclusive(&device).unwrap_or(false);
+        uses.extend(taken.then_some(Use::Exclusive { device }));
     }
     // Partitions first: wiping the table makes their devices go away.
     let partitions = node.partitions().into_iter();

@@ -10,6 +10,7 @@ use crate::identity::backing;
 use crate::loop_status;
 use crate::mounts::{self, MountNamespace, unescape};
 use crate::openers::{Opened, Openers};
+use crate::paths;
 use crate::signature::Signature;
 use crate::sys::{Sys, SysBlock, numbers};
 
@@ -193,10 +194,12 @@ enum Backing {
 pub fn of_device(sys: &Sys, node: &SysBlock) -> Vec<Use> {
     let taken = Occupied::now(sys);
     let mut walk = Walk::new(sys, &taken);
-    walk.visit(node);
-    if node.is_partition() {
-        // Its neighbours may be in use, the disk as a whole may not.
-        walk.look_at(&node.whole());
+    for path in std::iter::once(node.clone()).chain(paths::of(sys, node)) {
+        walk.visit(&path);
+        if path.is_partition() {
+            // Its neighbours may be in use, the disk as a whole may not.
+            walk.look_at(&path.whole());
+        }
     }
     walk.uses
 }
@@ -204,10 +207,13 @@ pub fn of_device(sys: &Sys, node: &SysBlock) -> Vec<Use> {
 /// The processes that have a device, its partitions, the disk it is part of, or the
 /// file behind it open for writing.
 pub(crate) fn openers(sys: &Sys, openers: &Openers, node: &SysBlock) -> Vec<Use> {
-    let mut nodes = vec![node.clone()];
-    nodes.extend(node.partitions());
-    if node.is_partition() {
-        nodes.push(node.whole());
+    let mut nodes = Vec::new();
+    for path in std::iter::once(node.clone()).chain(paths::of(sys, node)) {
+        nodes.extend(path.partitions());
+        if path.is_partition() {
+            nodes.push(path.whole());
+        }
+        nodes.push(path);
     }
     let mut paths: Vec<PathBuf> = nodes.iter().map(SysBlock::dev_path).collect();
     paths.extend(node.text("loop/backing_file").map(PathBuf::from));

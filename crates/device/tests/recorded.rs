@@ -44,6 +44,19 @@ impl Tree {
         symlink(format!("../../{device}"), link).unwrap();
     }
 
+    /// A SCSI disk of 1 MiB full of `content`.
+    fn lun(&self, name: &str, number: &str, wwid: &str, content: u8) -> SysBlock {
+        let minor = number.rsplit(':').next().unwrap();
+        let device = format!("/sys/devices/pci0/host0/target0:0:{minor}/0:0:{minor}:0");
+        let dir = format!("{device}/block/{name}");
+        let node = self.disk(&dir, number, 2048);
+        self.link(&format!("{dir}/device"), &device);
+        self.write(&format!("{device}/wwid"), wwid);
+        self.write(&format!("{dir}/serial"), "LUN");
+        self.write(&format!("/dev/{name}"), vec![content; 1 << 20]);
+        node
+    }
+
     /// A virtio disk of 32 MiB; it has no identifier but its serial number.
     fn virtio(&self, name: &str, number: &str, serial: &str) -> SysBlock {
         let dir = format!("{VIRTIO}/{name}");
@@ -382,6 +395,76 @@ fn the_most_specific_name_comes_first() {
     assert_eq!(
         words(&sys, Path::new("/dev/nvme0n1"), &both[0]),
         [names[2], names[1], "eui.002531"]
+    );
+}
+
+#[test]
+fn a_use_of_one_path_is_a_use_of_the_drive() {
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let [sda, sdb] = [("sda", "8:0"), ("sdb", "8:16")].map(|(name, number)| {
+        let disk = tree.lun(name, number, "naa.5000c5", 7);
+        tree.partition(
+            &format!(
+                "/{}",
+                disk.dir.strip_prefix(tree.at("/")).unwrap().display()
+            ),
+            &format!("{name}1"),
+            &format!("{number}1"),
+            4096,
+        );
+        disk
+    });
+    tree.write(
+        "/proc/self/mountinfo",
+        "1 0 8:161 / /data rw - xfs /dev/sdb1 rw\n",
+    );
+    assert_eq!(
+        told(&of_device(&sys, &sda)),
+        ["/dev/sdb1 is mounted on /data"]
+    );
+    assert_eq!(
+        told(&of_device(&sys, &sda.partitions()[0])),
+        ["/dev/sdb1 is mounted on /data"]
+    );
+    // The name of the drive confirms either path, and both are known as one drive.
+    assert_eq!(
+        words(&sys, Path::new("/dev/sda"), &sda),
+        ["LUN", "naa.5000c5"]
+    );
+    let [one, other] = [&sda, &sdb].map(|disk| identity::block_device(&sys, disk));
+    assert!(!one.is_duplicate && one.is_same_drive(&other));
+
+    tree.write("/proc/self/mountinfo", "");
+    let listed = drives::of(&sys, Transport::Scsi);
+    let against: Vec<String> = listed
+        .iter()
+        .map(|drive| drive.against.join("; "))
+        .collect();
+    assert_eq!(against, ["", "it is another path to /dev/sda"]);
+}
+
+#[test]
+fn a_wwid_of_two_drives_with_different_content_identifies_neither() {
+    let tree = Tree::new();
+    let sys = tree.sys();
+    let sda = tree.lun("sda", "8:0", "naa.5000c5", 7);
+    let alone = identity::block_device(&sys, &sda);
+    assert_eq!(alone.unique_id.as_deref(), Some("naa.5000c5"));
+    assert!(!alone.is_duplicate);
+    let sdb = tree.lun("sdb", "8:16", "naa.5000c5", 8);
+    tree.write(
+        "/proc/self/mountinfo",
+        "1 0 8:16 / /data rw - xfs /dev/sdb rw\n",
+    );
+    assert_eq!(told(&of_device(&sys, &sda)), [""; 0]);
+    assert_eq!(words(&sys, Path::new("/dev/sda"), &sda), ["/dev/sda=1MiB"]);
+    let [one, other] = [&sda, &sdb].map(|disk| identity::block_device(&sys, disk));
+    assert!(one.is_duplicate && other.is_duplicate);
+    assert!(one.is_same_drive(&one) && !one.is_same_drive(&other));
+    assert!(
+        !alone.is_same_drive(&other),
+        "the record of one, and then the other"
     );
 }
 

@@ -68,6 +68,16 @@ pub struct BlockDevice {
     /// Serial number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
+    /// The identifier that the kernel makes of what it reports (`wwid` in sysfs): EUI-64,
+    /// NGUID, UUID or WWN.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unique_id: Option<String>,
+    /// Whether another drive reports the same identifier: it is known by its place then.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_duplicate: bool,
+    /// Names under /dev/disk/by-path, of a duplicate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_path: Vec<String>,
     /// NVMe namespace id, which the number in the name need not be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nsid: Option<u32>,
@@ -107,6 +117,33 @@ pub struct BlockDevice {
 }
 
 impl BlockDevice {
+    /// Whether it reports anything by which it can be known again.
+    #[must_use]
+    pub fn has_identifier(&self) -> bool {
+        self.unique_id.is_some() || self.serial.is_some()
+    }
+
+    /// Whether both are one device (or namespace, or logical unit), seen at two times or
+    /// by two paths: by the identifier it reports, else by model, serial number and
+    /// namespace. An identifier that two drives here share identifies neither; such a
+    /// device is known by its place as well. One without an identifier is never known
+    /// again.
+    #[must_use]
+    pub fn is_same_drive(&self, other: &Self) -> bool {
+        let named = |device: &Self| (device.model.clone(), device.serial.clone(), device.nsid);
+        let same = match (&self.unique_id, &other.unique_id) {
+            (Some(one), Some(other)) => one == other,
+            // Records of older versions have none.
+            _ => self.serial.is_some() && named(self) == named(other),
+        };
+        let place = |device: &Self| match device.by_path.is_empty() {
+            true => vec![device.name.clone()],
+            false => device.by_path.clone(),
+        };
+        let known = !self.is_duplicate && !other.is_duplicate;
+        same && (known || place(self) == place(other))
+    }
+
     /// What its PCIe link carries at the most, in bytes per second: 8 of 10 bits up to
     /// 5 GT/s, 128 of 130 above (PCI Express Base Specification 6.0, 4.2).
     #[must_use]

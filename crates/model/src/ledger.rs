@@ -64,6 +64,9 @@ pub enum LedgerEvent {
         /// What: `purge`, where it is known with its method, `purge (overwrite)`.
         what: String,
     },
+    /// Another drive with the same identifier was seen: what the ledger says may be of
+    /// either.
+    Duplicate,
     /// Anything else that wrote to it: its state is not what it was before.
     Written {
         /// Bytes written.
@@ -125,7 +128,10 @@ impl LedgerEvent {
             Self::Filled { bytes, .. } | Self::Settled { bytes, .. } | Self::Written { bytes } => {
                 Some(*bytes)
             }
-            Self::Purged { .. } | Self::Interrupted { .. } | Self::Seen { .. } => None,
+            Self::Purged { .. }
+            | Self::Interrupted { .. }
+            | Self::Duplicate
+            | Self::Seen { .. } => None,
         }
     }
 }

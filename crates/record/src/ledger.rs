@@ -54,13 +54,22 @@ pub struct Ledger {
 
 impl Ledger {
     /// The ledger of a device in the folder of ledgers. `None` for a device
-    /// that has no serial number: it cannot be known again.
+    /// without an identifier: it cannot be known again.
     #[must_use]
     pub fn of(folder: &Path, device: &BlockDevice) -> Option<Self> {
-        let name = file_stem(device)?;
-        Some(Self {
-            path: folder.join(format!("{name}.jsonl")),
-        })
+        Some(Self::named(folder, &file_stem(device)?))
+    }
+
+    /// The ledger that Fathom up to 0.1.0 kept, by serial number alone.
+    #[must_use]
+    pub fn by_serial(folder: &Path, device: &BlockDevice) -> Option<Self> {
+        Some(Self::named(folder, &serial_stem(device)?))
+    }
+
+    fn named(folder: &Path, stem: &str) -> Self {
+        Self {
+            path: folder.join(format!("{stem}.jsonl")),
+        }
     }
 
     /// Its file.
@@ -135,27 +144,33 @@ impl Ledger {
     }
 }
 
-/// The name of a device's files: `MODEL_SERIAL`, with the namespace of an NVMe
-/// drive, in plain characters. `None` without a serial number.
+/// The name of a device's files: `MODEL_ID` with the identifier that it reports, else
+/// `MODEL_SERIAL[_nNSID]`, in plain characters. `None` without either.
 pub(crate) fn file_stem(device: &BlockDevice) -> Option<String> {
-    let serial = device.serial.as_deref()?;
-    let mut name = device
-        .model
-        .as_deref()
-        .map_or_else(String::new, |model| format!("{model}_"));
-    name.push_str(serial);
-    // Namespaces of one controller share its serial.
-    if let Some(nsid) = device.nsid {
-        name.push_str(&format!("_n{nsid}"));
+    match &device.unique_id {
+        Some(id) => Some(stem(device, id)),
+        None => serial_stem(device),
     }
-    let plain = |c: char| {
-        if c.is_ascii_alphanumeric() || "-_.".contains(c) {
-            c
-        } else {
-            '_'
-        }
+}
+
+fn serial_stem(device: &BlockDevice) -> Option<String> {
+    let serial = device.serial.as_deref()?;
+    // Namespaces of one controller share its serial.
+    let namespace = device.nsid.map(|nsid| format!("_n{nsid}"));
+    Some(stem(
+        device,
+        &(serial.to_owned() + &namespace.unwrap_or_default()),
+    ))
+}
+
+fn stem(device: &BlockDevice, id: &str) -> String {
+    let model = device.model.as_ref().map(|model| format!("{model}_"));
+    let plain = |c: char| match c.is_ascii_alphanumeric() || "-_.".contains(c) {
+        true => c,
+        false => '_',
     };
-    Some(name.chars().map(plain).collect())
+    let name = model.unwrap_or_default() + id;
+    name.chars().map(plain).collect()
 }
 
 /// All ledgers of a folder, each with its device and what was done to it: whole entries or

@@ -103,8 +103,8 @@ pub struct UndoFile {
 }
 
 impl UndoFile {
-    /// The file of a device's switches in the folder of such files: by its serial
-    /// number, or by its kernel name where it has none.
+    /// The file of a device's switches in the folder of such files: by its
+    /// identifier, or by its kernel name where it has none of its own.
     #[must_use]
     pub fn of_device(folder: &Path, device: &BlockDevice) -> Self {
         Self::named(folder, &Self::stem(device))
@@ -119,7 +119,8 @@ impl UndoFile {
     }
 
     fn stem(device: &BlockDevice) -> String {
-        file_stem(device).unwrap_or_else(|| device.name.replace('/', "_"))
+        let known = file_stem(device).filter(|_| !device.is_duplicate);
+        known.unwrap_or_else(|| device.name.replace('/', "_"))
     }
 
     /// The file of this name in the folder of such files.

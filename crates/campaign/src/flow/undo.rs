@@ -214,15 +214,15 @@ impl Undo {
         Err(not_all_back(&reasons))
     }
 
-    /// The device of a note under its name of today: by its serial number where it
-    /// has one.
+    /// The device of a note under its name of today: by its identifier where it has
+    /// one.
     fn node(&self, device: &BlockDevice) -> Result<SysBlock, RunError> {
         let sys = Sys::live();
         let same = |node: &SysBlock| {
             let now = identity::block_device(&sys, node);
-            match device.serial {
-                Some(_) => now.serial == device.serial && now.model == device.model,
-                None => now.name == device.name && now.capacity_bytes == device.capacity_bytes,
+            match device.has_identifier() {
+                true => device.is_same_drive(&now),
+                false => now.name == device.name && now.capacity_bytes == device.capacity_bytes,
             }
         };
         sys.disks().into_iter().find(same).ok_or_else(|| {

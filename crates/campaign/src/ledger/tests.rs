@@ -54,6 +54,12 @@ impl Machine {
         Self { root, ledgers }
     }
 
+    /// An attribute of a disk.
+    fn write(&self, attribute: &str, value: &str) {
+        let path = self.root.path().join("sys/devices").join(attribute);
+        fs::write(path, value).unwrap();
+    }
+
     fn deeds(&self, path: &str) -> Vec<LedgerEvent> {
         let entries = self.ledgers.entries(Path::new(path)).unwrap();
         entries.into_iter().map(|entry| entry.deed).collect()
@@ -325,4 +331,62 @@ fn a_ledger_that_cannot_be_written_is_a_note() {
             .iter()
             .any(|_| true)
     );
+}
+
+fn filled() -> LedgerEvent {
+    LedgerEvent::Filled {
+        pattern: Pattern::Sequential,
+        bs_bytes: 131_072,
+        range_percent: 100.0,
+        bytes: 3000,
+    }
+}
+
+/// Provisioning the first disk once made the second one "steady 0 s ago".
+#[test]
+fn a_serial_number_of_two_drives_says_nothing_of_either() {
+    let machine = Machine::new(&[]);
+    let disk = Path::new(DISK);
+    machine.ledgers.did(disk, "provision", None, filled());
+    assert!(machine.ledgers.state(disk, None).unwrap().made.is_some());
+
+    machine.write("nvme1n1/device/serial", "S-0");
+    for path in [DISK, OTHER] {
+        let state = machine.ledgers.state(Path::new(path), None).unwrap();
+        assert!(state.is_duplicate && state.made.is_none(), "{path}");
+    }
+    machine.begin(&[OTHER], Path::new("/runs/a"));
+    machine
+        .ledgers
+        .did(Path::new(OTHER), "provision", None, filled());
+    let duplicates = |deeds: Vec<LedgerEvent>| {
+        let is_duplicate = |deed: &&LedgerEvent| **deed == LedgerEvent::Duplicate;
+        deeds.iter().filter(is_duplicate).count()
+    };
+    assert_eq!(duplicates(machine.deeds(DISK)), 1, "noted once");
+
+    // The other one is gone, but which of the two this is nobody knows.
+    machine.write("nvme1n1/device/serial", "S-1");
+    let state = machine.ledgers.state(disk, None).unwrap();
+    assert!(state.is_duplicate && state.made.is_none());
+    let other = machine.ledgers.state(Path::new(OTHER), None).unwrap();
+    assert!(!other.is_duplicate);
+}
+
+#[test]
+fn drives_with_identifiers_of_their_own_may_share_a_serial_number() {
+    let machine = Machine::new(&[]);
+    let disk = Path::new(DISK);
+    // The ledger of an older Fathom goes on as long as no other drive may be meant.
+    machine.ledgers.did(disk, "provision", None, filled());
+    machine.write("nvme0n1/wwid", "eui.1");
+    assert!(machine.ledgers.state(disk, None).unwrap().made.is_some());
+    machine.write("nvme1n1/wwid", "eui.2");
+    machine.write("nvme1n1/device/serial", "S-0");
+    assert!(machine.ledgers.state(disk, None).unwrap().made.is_none());
+
+    machine.ledgers.did(disk, "provision", None, filled());
+    let state = |path| machine.ledgers.state(Path::new(path), None).unwrap();
+    assert!(state(DISK).made.is_some());
+    assert!(state(OTHER).made.is_none() && !state(OTHER).is_duplicate);
 }

@@ -181,7 +181,9 @@ pub fn named(paths: &[PathBuf]) -> Result<Vec<ProvisionDrive>, RunError> {
         };
         let same = |(other, _): &&(SysBlock, &Path)| {
             let parts = other.is_partition() && node.is_partition();
-            *other == node || (!parts && other.whole() == node.whole())
+            *other == node
+                || (!parts && other.whole() == node.whole())
+                || fathom_device::lead_to_one_drive(&sys, other, &node)
         };
         match nodes.iter().find(same) {
             Some((_, other)) => faults.push(format!(

@@ -34,9 +34,9 @@ pub(crate) fn difference(before: &Target, now: &Target) -> Option<String> {
     }
 }
 
-/// Serial numbers tell devices apart; where there are none their by-id names,
-/// and for loop, zram and the like what stands behind them. Kernel names change
-/// from boot to boot.
+/// Identifiers tell devices apart, else serial numbers; where there are none their by-id
+/// names, and for loop, zram and the like what stands behind them. Kernel names change
+/// from boot to boot. Of two drives with one identifier each is known by its place.
 fn other_device(before: &BlockDevice, now: &BlockDevice) -> Option<String> {
     let differ =
         |what: &str, before: &str, now: &str| Some(format!("{what} was {before}, now it is {now}"));
@@ -44,8 +44,11 @@ fn other_device(before: &BlockDevice, now: &BlockDevice) -> Option<String> {
         Some(backing) => format!("{} over {backing}", device.name),
         None => device.name.clone(),
     };
-    let (what, one, other) = match (&before.serial, &now.serial) {
-        (Some(one), Some(other)) => ("the device's serial number", one.clone(), other.clone()),
+    let ids = before.unique_id.as_ref().zip(now.unique_id.as_ref());
+    let serials = before.serial.as_ref().zip(now.serial.as_ref());
+    let (what, one, other) = match (ids, serials) {
+        (Some((one, other)), _) => ("the device's identifier", one.clone(), other.clone()),
+        (None, Some((one, other))) => ("the device's serial number", one.clone(), other.clone()),
         _ if !before.by_id.is_empty() && !now.by_id.is_empty() => {
             let common = before.by_id.iter().find(|name| now.by_id.contains(name));
             let of = |device: &BlockDevice| common.unwrap_or(&device.by_id[0]).clone();
@@ -55,6 +58,12 @@ fn other_device(before: &BlockDevice, now: &BlockDevice) -> Option<String> {
     };
     if one != other {
         return differ(what, &one, &other);
+    }
+    if (ids.is_some() || serials.is_some()) && !before.is_same_drive(now) {
+        return Some(format!(
+            "{what} is {one} as before, but two drives report it, and whether {} is the one of the record is not known",
+            now.name
+        ));
     }
     if before.capacity_bytes != now.capacity_bytes {
         let bytes = |device: &BlockDevice| format!("{} bytes", device.capacity_bytes);

@@ -232,6 +232,7 @@ fn word(state: &DeviceState) -> &'static str {
         Some(LedgerEvent::Settled { attained: true, .. }) => "steady",
         Some(LedgerEvent::Settled { .. }) => "unsteady",
         Some(LedgerEvent::Written { .. } | LedgerEvent::Seen { .. }) => "used",
+        Some(LedgerEvent::Duplicate) => "unknown",
     }
 }
 
@@ -248,6 +249,7 @@ fn short(deed: &LedgerEvent) -> String {
         } => format!("purged ({method})"),
         LedgerEvent::Purged { method, .. } => format!("purged, not verified ({method})"),
         LedgerEvent::Interrupted { what } => format!("{what} interrupted"),
+        LedgerEvent::Duplicate => "another drive has its identifier".to_owned(),
         LedgerEvent::Filled {
             pattern, bs_bytes, ..
         } => load("filled", *pattern, *bs_bytes),

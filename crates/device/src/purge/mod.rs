@@ -330,7 +330,7 @@ impl Purge {
         // A link that was changed since, or a disk that was exchanged.
         let is_other = self.sys.by_path(path).is_some_and(|node| {
             let now = identity::block_device(&self.sys, &node);
-            (now.name, now.serial) != (known.name.clone(), known.serial.clone())
+            now.name != known.name || (known.has_identifier() && !known.is_same_drive(&now))
         });
         if is_other {
             return Err(Refusal::Unknown {

@@ -36,7 +36,7 @@ impl WordKind {
 }
 
 /// Fields whose strings are names of these kinds, wherever they stand.
-const FIELDS: [(&str, WordKind); 29] = [
+const FIELDS: [(&str, WordKind); 31] = [
     ("hostname", WordKind::Host),
     ("host", WordKind::Host),
     ("hosts", WordKind::Host),
@@ -47,6 +47,8 @@ const FIELDS: [(&str, WordKind); 29] = [
     ("username", WordKind::User),
     ("serial", WordKind::Serial),
     ("by_id", WordKind::Serial),
+    ("by_path", WordKind::Serial),
+    ("unique_id", WordKind::Serial),
     ("wwn", WordKind::Serial),
     ("wwid", WordKind::Serial),
     ("nguid", WordKind::Serial),

@@ -383,14 +383,14 @@ fn failed(error: PurgeError) -> anyhow::Error {
 
 /// Whether a record is of this device, whatever its path is now.
 fn must_be_same(purge: &Purge, dir: &Path, header: &Header) -> anyhow::Result<()> {
-    let who = |device: &BlockDevice| {
-        let device = device.clone();
-        (device.model, device.serial, device.nsid, device.backing)
+    let is_same = |before: &BlockDevice, now: &BlockDevice| match before.has_identifier() {
+        true => before.is_same_drive(now),
+        false => !now.has_identifier() && before.backing == now.backing,
     };
     let before = header.environment.iter().flat_map(|it| &it.targets);
     let before = before.filter_map(|target| target.device.as_ref()).next();
     let now = &purge.capabilities;
-    if before.is_none_or(|before| who(before) == who(&now.device)) {
+    if before.is_none_or(|before| is_same(before, &now.device)) {
         return Ok(());
     }
     Err(refused(format!(
