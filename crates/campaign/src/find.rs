@@ -300,9 +300,12 @@ fn rate_value(text: &str, rate: f64) -> String {
         None => None,
     };
     let reads = rate * reads.unwrap_or(MIX_DEFAULT) / 100.0;
-    // A rate of 0 would be none.
-    let of = |share: f64| share.round().max(1.0);
-    format!("{:.0},{:.0}", of(reads), of(rate - reads))
+    // A rate of 0 would be none. A direction without a share has no I/Os to limit.
+    let of = |share: f64| match share > 0.0 {
+        true => format!("{:.0}", share.round().max(1.0)),
+        false => String::new(),
+    };
+    format!("{},{}", of(reads), of(rate - reads))
 }
 
 /// Whether this value of `rw` reads and writes.
@@ -364,7 +367,8 @@ impl Script for FindScript {
 fn rate_of(text: &str) -> Option<f64> {
     let mut lines = text.lines();
     let value = lines.find_map(|line| line.strip_prefix("rate_iops="))?;
-    value.split(',').map(|rate| rate.parse::<f64>().ok()).sum()
+    let rates = value.split(',').filter(|rate| !rate.is_empty());
+    rates.map(|rate| rate.parse::<f64>().ok()).sum()
 }
 
 /// Ends a probe once it is clear on which side of the limit it lies.
@@ -393,5 +397,27 @@ impl StepWatch for ProbeWatch {
                 false => outcome,
             },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rate of 1 for the other direction once made a job of reads write.
+    #[test]
+    fn a_share_of_0_gets_no_rate() {
+        for (text, value) in [
+            ("rw=randread\n", "1000"),
+            ("rw=randrw\n", "500,500"),
+            ("rw=randrw\nrwmixread=70\n", "700,300"),
+            ("rw=randrw\nrwmixread=100\n", "1000,"),
+            ("rw=randrw\nrwmixwrite=0\n", "1000,"),
+            ("rw=rw\nrwmixread=0\n", ",1000"),
+        ] {
+            assert_eq!(rate_value(text, 1000.0), value, "{text}");
+            let written = format!("rate_iops={value}\n");
+            assert_eq!(rate_of(&written), Some(1000.0), "{text}");
+        }
     }
 }

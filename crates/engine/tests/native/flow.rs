@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use fathom_engine::{Engine, Outcome, Sink};
-use fathom_model::{Direction, Event, Sample};
+use fathom_model::{Direction, DirectionResult, Event, Sample};
 use fathom_testkit::{FaultFs, skip};
 
 use crate::native::{Seen, folder, request, run, try_run};
@@ -207,6 +207,56 @@ fn a_rate_is_kept_and_latency_counts_from_the_intended_start() {
                 );
             }
             assert!(result.lat.as_ref().unwrap().mean_ns >= result.clat.as_ref().unwrap().mean_ns);
+        }
+    }
+}
+
+/// Once half of the I/Os of a mix of 100 % reads were writes: a direction that was not yet
+/// due gave way to the other.
+#[test]
+fn a_direction_without_a_share_has_no_ios_however_the_job_is_steered() {
+    let shares = [
+        ("rwmixread=100", true),
+        ("rwmixwrite=0", true),
+        ("rwmixread=0", false),
+        ("rwmixwrite=100", false),
+    ];
+    let steered = [
+        "",
+        "rate_iops=4000",
+        "rate_iops=4000,4000",
+        "rate=16m",
+        "rate=,16m",
+        "rate=16m,",
+        "rate_min=1k",
+        "rate_iops=4000\nrate_process=poisson",
+        "rate_iops=4000\nrate_cycle=10",
+        "rate_iops=4000\niodepth=4\nioengine=io_uring",
+        "percentage_random=50",
+        "thinktime=100\nthinktime_blocks=8",
+        "flow=1\nflow_sleep=100",
+        "bssplit=4k/50:8k/50",
+        "unified_rw_reporting=none\nfsync=4",
+    ];
+    let dir = folder();
+    let file = dir.path().join("f");
+    std::fs::write(&file, vec![7u8; 1 << 20]).unwrap();
+    for (share, reads) in shares {
+        for steered in steered {
+            for rw in ["rw", "randrw"] {
+                let text = format!(
+                    "[a]\nfilename=f\nsize=1m\nrw={rw}\n{share}\nnumber_ios=100\n{steered}\n"
+                );
+                let seen = run(dir.path(), &text);
+                let job = &seen.results().jobs[0];
+                let ios = |of: &Option<DirectionResult>| of.as_ref().map_or(0, |of| of.total_ios);
+                let expected = if reads { (100, 0) } else { (0, 100) };
+                assert_eq!((ios(&job.read), ios(&job.write)), expected, "{text}");
+                if reads {
+                    let is_whole = std::fs::read(&file).unwrap().iter().all(|byte| *byte == 7);
+                    assert!(is_whole, "{text}");
+                }
+            }
         }
     }
 }

@@ -80,6 +80,18 @@ impl IoPattern {
         self.dirs[dir as usize]
     }
 
+    /// Whether any I/O may be in this direction: in a mix of which it has no share none
+    /// is, whatever it owes to a rate (backend.c, rate_ddir).
+    pub(in crate::native) fn has_share(&self, dir: DirIndex) -> bool {
+        let is_mix = self.uses(DirIndex::Read) && self.uses(DirIndex::Write);
+        let share = match dir {
+            DirIndex::Read if is_mix => self.read_percent,
+            DirIndex::Write if is_mix => 100u8.saturating_sub(self.read_percent),
+            _ => 100,
+        };
+        self.uses(dir) && share > 0
+    }
+
     /// The direction of all its I/Os, if it is one.
     pub(in crate::native) fn only_direction(&self) -> Option<DirIndex> {
         let mut used = DirIndex::ALL.into_iter().filter(|&dir| self.uses(dir));

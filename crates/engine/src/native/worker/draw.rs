@@ -225,10 +225,13 @@ impl Worker {
         }
         // The other direction of a mix may have fallen behind.
         let other = match dir {
-            DirIndex::Read if self.job.pattern.uses(DirIndex::Write) => DirIndex::Write,
-            DirIndex::Write if self.job.pattern.uses(DirIndex::Read) => DirIndex::Read,
-            _ => dir,
+            DirIndex::Read => DirIndex::Write,
+            DirIndex::Write => DirIndex::Read,
+            DirIndex::Trim => dir,
         };
+        if !self.job.pattern.has_share(other) {
+            return Err(when(dir));
+        }
         if pacer.due(other).is_some_and(|due| due <= now) {
             return Ok((other, when(other)));
         }
@@ -252,6 +255,10 @@ impl Worker {
                 None => return false,
             }
         };
+        debug_assert!(
+            self.replay.is_some() || self.job.pattern.has_share(next.dir),
+            "an I/O in a direction without a share"
+        );
         let Some(slot) = self.free.pop() else {
             return false;
         };

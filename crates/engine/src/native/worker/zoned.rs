@@ -157,7 +157,8 @@ impl Worker {
     #[inline]
     pub(super) fn zoned_direction(&self, dir: DirIndex) -> DirIndex {
         let Some(zoned) = &self.zoned else { return dir };
-        let mixes = self.job.pattern.uses(DirIndex::Read) && self.job.writes();
+        let mixes =
+            self.job.pattern.uses(DirIndex::Read) && self.job.pattern.has_share(DirIndex::Write);
         let nothing = |(device, user): &(Arc<ZonedDevice>, ZoneUser)| {
             !user.reads_beyond && !device.table().has_data()
         };
