@@ -616,3 +616,15 @@ fn the_record_names_the_folder_that_was_used() {
         path.to_str().unwrap()
     );
 }
+
+/// With fio it failed: "it ended without a single I/O".
+#[test]
+fn a_job_that_another_one_ends_while_it_waits_has_not_failed() {
+    let bench = Bench::new();
+    let text = "[global]\nioengine=null\nsize=1m\n[waits]\nstartdelay=60\n[ends]\nexitall\n";
+    bench.file("exits.fio", text);
+    for engine in ["native", "fio"] {
+        let output = bench.run(&["job", "run", "exits.fio", "-q", "--engine", engine]);
+        assert!(output.status.success(), "{engine}: {output:?}");
+    }
+}

@@ -20,6 +20,7 @@ pub mod bounded;
 pub mod choice;
 pub mod fio;
 pub mod foreign;
+pub mod idle;
 // Elsewhere nothing is replayed, but logs are judged.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 mod iolog;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use fathom_device::Sys;
 use fathom_device::evidence::Sampler;
+use fathom_engine::idle::idle_jobs;
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink, StepBarrier};
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
@@ -229,9 +230,13 @@ impl<'o> Session<'o> {
         self.begin_evidence(paths);
         let most = self.max_errors;
         let mut exceeded = Vec::new();
+        let mut idle = Vec::new();
         let mut watch = |event: &Event| {
-            if let (Event::Finished { results }, Some(most)) = (event, most) {
-                exceeded = most.exceeded(results, engine.name() != "native");
+            if let Event::Finished { results } = event {
+                idle = idle_jobs(request, results);
+                if let Some(most) = most {
+                    exceeded = most.exceeded(results, engine.name() != "native");
+                }
             }
             watch(event)
         };
@@ -246,6 +251,9 @@ impl<'o> Session<'o> {
         });
         // Of an engine that gave no figures.
         self.read_evidence(true);
+        if outcome == Outcome::Complete {
+            exceeded.append(&mut idle);
+        }
         self.judge(outcome, exceeded)
     }
 
@@ -280,12 +288,13 @@ impl<'o> Session<'o> {
         }
     }
 
-    /// What came of a step whose jobs had these failed I/Os too many.
-    fn judge(&mut self, outcome: Outcome, exceeded: Vec<Failure>) -> Outcome {
-        if outcome == Outcome::Interrupted || exceeded.is_empty() {
+    /// What came of a step whose jobs failed by their figures: too many failed I/Os, or
+    /// no I/O at all.
+    fn judge(&mut self, outcome: Outcome, failures: Vec<Failure>) -> Outcome {
+        if outcome == Outcome::Interrupted || failures.is_empty() {
             return outcome;
         }
-        for failure in exceeded {
+        for failure in failures {
             let _ = self.event(Event::Failure(failure));
         }
         Outcome::Failed

@@ -172,7 +172,6 @@ impl FailureJudge<'_> {
         }
         if !self.evidence.stopped && !self.was_terminated() {
             self.missing_jobs(results);
-            self.idle_jobs(results);
         }
     }
 
@@ -250,35 +249,6 @@ impl FailureJudge<'_> {
                 self.evidence.expected.len()
             );
             self.fail(Failure::new(FailureKind::JobsMissing, what));
-        }
-    }
-
-    fn idle_jobs(&mut self, results: &Results) {
-        // What an engine's library says of it stands in no report.
-        let words = match self.evidence.end {
-            FioEnd::Exited(code) if code != 0 => self.last_words(),
-            _ => None,
-        };
-        let what = match words {
-            Some(words) => format!("it ended without a single I/O; the last words were: {words}"),
-            None => "it ended without a single I/O".to_owned(),
-        };
-        let idle: Vec<Failure> = results
-            .jobs
-            .iter()
-            .filter(|job| job.error == 0 && is_idle(results, job))
-            .filter(|job| {
-                !self
-                    .verdict
-                    .failures
-                    .iter()
-                    .any(|f| f.subject.as_ref() == Some(&job.name))
-            })
-            .map(|job| Failure::new(FailureKind::NoIo, what.as_str()).about(&job.name))
-            .take(ONE_BY_ONE)
-            .collect();
-        for failure in idle {
-            self.fail(failure);
         }
     }
 
@@ -384,17 +354,6 @@ pub(super) fn is_tolerated(results: &Results, job: &JobResult) -> bool {
     let of_kind = job.error == Errno::IO.raw_os_error() || job.error == Errno::ILSEQ.raw_os_error();
     job.total_errors.is_some_and(|errors| errors > 0)
         && (of_kind || option(results, job, "ignore_error").is_some())
-}
-
-/// Whether a job moved nothing though it was to move something.
-fn is_idle(results: &Results, job: &JobResult) -> bool {
-    let option = |name: &str| option(results, job, name);
-    // These keep the CPU busy, run a program or only make files.
-    let no_data_wanted = matches!(option("ioengine"), Some("cpuio" | "exec"))
-        || ["create_only", "verify_state_load"]
-            .iter()
-            .any(|name| option(name).is_some_and(|v| v != "0"));
-    !no_data_wanted && job.directions().all(|(_, dir)| dir.total_ios == 0)
 }
 
 /// The kind of an error by its number and fio's function that met it.

@@ -17,7 +17,7 @@ use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
 mod arrivals;
 pub mod client;
-mod expect;
+pub(crate) mod expect;
 pub mod failures;
 pub mod guard;
 pub mod import;

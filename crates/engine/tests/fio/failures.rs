@@ -316,16 +316,6 @@ fn a_group_with_a_failed_member_fails() {
 }
 
 #[test]
-fn a_job_without_a_single_io_is_no_success() {
-    let told =
-        Bench::new().run("[global]\nrw=read\nsize=64k\n[first]\nexitall\n[idle]\nstartdelay=20\n");
-    assert_eq!(
-        told.failure(FailureKind::NoIo).subject.as_deref(),
-        Some("idle")
-    );
-}
-
-#[test]
 fn a_remark_of_fio_is_a_note() {
     let told = Bench::new().run("[a]\nrw=read\nsize=64k\niodepth=16\n");
     assert_eq!(told.outcome, Outcome::Complete);
