@@ -165,6 +165,9 @@ fn named(job: &NativeJob, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
 /// Bytes of a device that never ends: no offset beyond is one (off_t).
 const ENDLESS: u64 = i64::MAX as u64;
 
+/// The end of the largest file that Linux has (loff_t).
+const LARGEST_OFFSET: u64 = i64::MAX as u64;
+
 /// Bytes of a file that is written until there is no space left: more than there is.
 const FILLED: u64 = 1 << 60;
 
@@ -335,7 +338,8 @@ pub(super) fn plan(
         files.push(plan_file(job, clone, path, one, &mut rng, zoned)?);
     }
     // Only whole blocks are done: of 10k with bs=4k, two.
-    let all: u64 = files.iter().map(|file| bytes_of_pass(job, file)).sum();
+    let each = files.iter().map(|file| bytes_of_pass(job, file));
+    let all = each.fold(0, u64::saturating_add);
     let size = match job.extent.size {
         Some(FileAmount::Bytes(size)) if job.extent.file_size.is_some() => size.min(all),
         _ => all,
@@ -413,6 +417,10 @@ fn plan_file(
     let file_op = job.engine.file_op();
     let nothing = matches!(job.engine, IoEngine::Null | IoEngine::Cpuio);
     let diskless = nothing || file_op == Some(FileOp::Create);
+    let beyond = || {
+        let what = "offset, offset_increment and size together lead beyond byte 2^63 - 1, where no file goes";
+        Failure::new(FailureKind::BadOption, what).about(subject())
+    };
     let there = if diskless {
         None
     } else {
@@ -423,7 +431,7 @@ fn plan_file(
     let base = if real > 0 { real } else { share };
     let start = match job.files.append && !is_device {
         true => real,
-        false => start(job, clone, base),
+        false => start(job, clone, base).ok_or_else(beyond)?,
     };
     let rest = |end: u64| end.saturating_sub(start);
     let whole = match (job.extent.file_size, job.extent.size) {
@@ -434,10 +442,13 @@ fn plan_file(
     };
     let len = match job.extent.size {
         Some(FileAmount::Percent(percent)) => {
-            percent_of(whole + start, percent).min(whole) / block * block
+            percent_of(whole.saturating_add(start), percent).min(whole) / block * block
         }
         _ => whole,
     };
+    let is_within = |end: u64| end <= LARGEST_OFFSET;
+    let end = start.checked_add(len).filter(|end| is_within(*end));
+    let end = end.ok_or_else(beyond)?;
     let given =
         job.extent.file_size.is_some() || matches!(job.extent.size, Some(FileAmount::Bytes(_)));
     if len < block || (real == ENDLESS && !given) {
@@ -448,11 +459,11 @@ fn plan_file(
         };
         return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
     }
-    if is_device && start + len > real {
+    if is_device && end > real {
         let message = format!("holds {real} bytes; the job asks for {len} from offset {start} on");
         return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
     }
-    let zones = zoned.of(job, &path, if diskless { start + len } else { real })?;
+    let zones = zoned.of(job, &path, if diskless { end } else { real })?;
     let (start, len) = match &zones {
         Some(zones) => {
             let fitted = zones.fit(job, start, len);
@@ -479,21 +490,22 @@ fn plan_file(
 }
 
 /// Where a clone's part of a file begins, of which shares are taken (filesetup.c,
-/// get_start_offset).
-fn start(job: &NativeJob, clone: u32, base: u64) -> u64 {
+/// get_start_offset); `None` beyond all numbers.
+fn start(job: &NativeJob, clone: u32, base: u64) -> Option<u64> {
     let extent = &job.extent;
     let offset_of = |amount: Option<FileAmount>| match amount {
         Some(FileAmount::Bytes(bytes)) => bytes,
         Some(FileAmount::Percent(percent)) => percent_of(base, percent),
         Some(FileAmount::Zones(_)) | None => 0,
     };
-    let start = offset_of(extent.offset) + u64::from(clone) * offset_of(extent.offset_increment);
+    let further = u64::from(clone).checked_mul(offset_of(extent.offset_increment))?;
+    let start = offset_of(extent.offset).checked_add(further)?;
     let is_share = |amount| matches!(amount, Some(FileAmount::Percent(_)));
     if is_share(extent.offset) || is_share(extent.offset_increment) {
         let block = u64::from(job.pattern.min_block()).max(1);
-        start.next_multiple_of(extent.offset_align.unwrap_or(block))
+        start.checked_next_multiple_of(extent.offset_align.unwrap_or(block))
     } else {
-        start
+        Some(start)
     }
 }
 

@@ -224,7 +224,7 @@ impl Distribution {
     /// Bytes that it needs, where it says so.
     pub(super) fn bytes(&self) -> u64 {
         match self {
-            Self::ZonedBytes(zones) => zones.iter().map(|zone| zone.1).sum(),
+            Self::ZonedBytes(zones) => zones.iter().map(|zone| zone.1).fold(0, u64::saturating_add),
             _ => 0,
         }
     }

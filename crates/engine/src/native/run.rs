@@ -216,7 +216,8 @@ impl<'a> NativeRun<'a> {
             FileLayout::Data => file.len,
             _ => 0,
         };
-        let of_bytes = wanted.values().map(|(_, file)| size(file)).sum();
+        let sizes = wanted.values().map(|(_, file)| size(file));
+        let of_bytes = sizes.fold(0, u64::saturating_add);
         let mut before = 0;
         for (place, file) in wanted.into_values() {
             if file.layout == FileLayout::Data {

@@ -3,11 +3,13 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use fathom_engine::fio::json;
-use fathom_engine::native::Native;
-use fathom_engine::{Control, Engine, Outcome, Sink};
-use fathom_model::{Event, Results};
+use fathom_engine::jobfile::table::{ValueKind, table};
+use fathom_engine::native::{self, Native};
+use fathom_engine::{Control, Engine, Outcome, Request, Sink};
+use fathom_model::{Event, Failure, Results};
 use fathom_testkit::{skip, stat_fields};
 
 use crate::native::{Seen, folder, request, run, try_run};
@@ -230,5 +232,99 @@ fn priorities_have_the_latency_whose_percentiles_are_wanted() {
             );
         };
         assert_eq!(fio.jobs[0].read.as_ref().unwrap().priorities.len(), 2);
+    }
+}
+
+/// Sizes beyond all numbers once wrapped, and the run was "complete" with nothing written.
+#[test]
+fn no_extreme_value_of_an_option_wraps() {
+    const VALUES: [&str; 9] = [
+        "0",
+        "1",
+        "4096p",
+        "2147483647",
+        "4294967295",
+        "9223372036854775807",
+        "9223372036854775808",
+        "18446744073709551615",
+        "-1",
+    ];
+    const JOBS: [&str; 2] = [
+        "filename=f\nrw=randrw\nsize=64k\nnumber_ios=4\n",
+        "rw=randwrite\nnrfiles=3\nnumjobs=2\nfilesize=64k\nnumber_ios=4\n",
+    ];
+    let takes_numbers = |kind: &ValueKind| {
+        matches!(
+            kind,
+            ValueKind::Int | ValueKind::Time | ValueKind::Range | ValueKind::BsSplit
+        )
+    };
+    let dir = folder();
+    let job_file = dir.path().join("job.fio");
+    // Allocating or locking as much as is asked for is what these are about.
+    let of_numbers = native::options().filter(|listed| {
+        let takes_numbers = table()
+            .find(listed.names[0])
+            .any(|spec| takes_numbers(&spec.kind));
+        takes_numbers && listed.group != "Memory"
+    });
+    for listed in of_numbers {
+        for job in JOBS {
+            for value in VALUES {
+                let name = listed.names[0];
+                let text = format!("[j]\nioengine=null\n{job}{name}={value}\n");
+                std::fs::write(&job_file, &text).unwrap();
+                let request = Request {
+                    // What waits for ages is not waited for.
+                    deadline: Some(Duration::from_millis(50)),
+                    ..request(job_file.clone(), dir.path())
+                };
+                let mut seen = Seen::default();
+                let control = seen.control.clone();
+                let outcome = Native::new().run(&request, &control, &mut seen);
+                let panicked = |failure: &&Failure| failure.message.contains("a fault in Fathom itself");
+                assert!(
+                    !seen.failures().iter().any(panicked),
+                    "{text}{:?}",
+                    seen.failures()
+                );
+                if let Ok(Outcome::Complete) = outcome {
+                    let idle = fathom_engine::idle::idle_jobs(&request, seen.results());
+                    assert!(idle.is_empty(), "{text}complete without any I/O");
+                }
+            }
+        }
+    }
+}
+
+/// What the job of each of these asks for does not fit into 64 bits.
+#[test]
+fn sizes_that_wrap_are_refused_by_name() {
+    for (options, said) in [
+        (
+            "numjobs=5\noffset_increment=4096p\nsize=64k",
+            "offset_increment",
+        ),
+        ("offset=9223372036854775807\nsize=64k", "offset"),
+        ("nrfiles=2147483647\nsize=64k", "nrfiles"),
+    ] {
+        let dir = folder();
+        let text = format!("[j]\nioengine=null\nrw=write\n{options}\n");
+        let mut seen = Seen::default();
+        let outcome = try_run(dir.path(), &text, &mut seen);
+        let told = format!("{outcome:?} {:?}", seen.failures());
+        assert!(!matches!(outcome, Ok(Outcome::Complete)), "{options}");
+        assert!(told.contains(said), "{options}: {told}");
+    }
+    for options in [
+        "fill_device=1\nnrfiles=16\nnumber_ios=4",
+        "filesize=4096p\nnrfiles=4\nnumber_ios=4",
+    ] {
+        let dir = folder();
+        let seen = run(
+            dir.path(),
+            &format!("[j]\nioengine=null\nrw=write\n{options}\n"),
+        );
+        assert_eq!(seen.write(0).total_ios, 4, "{options}");
     }
 }

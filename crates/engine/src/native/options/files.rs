@@ -9,6 +9,9 @@ use crate::native::offsets::Distribution;
 use super::value::{self, Outcome};
 use super::{OptionRow, differs, idle, io, same};
 
+/// Names of so many files take some 300 MiB of memory.
+const MOST_FILES: u32 = 1 << 22;
+
 pub(super) const FILES: &[OptionRow] = &[
     same(&["filename"], |job, v| {
         // fio adds up the names of all filename options, globals included.
@@ -41,10 +44,18 @@ pub(super) const FILES: &[OptionRow] = &[
         "no effect: nothing comes from a client of fio's server",
         |_, v| v.flag().map(|_| ()),
     ),
-    same(&["nrfiles", "nr_files"], |job, v| {
-        job.files.count = v.number::<u32>()?.max(1);
-        Ok(())
-    }),
+    differs(
+        &["nrfiles", "nr_files"],
+        "at most 4194304 files",
+        |job, v| {
+            let count = v.number::<u32>()?.max(1);
+            if count > MOST_FILES {
+                return Err(format!("{count} files are too many: {MOST_FILES} at most"));
+            }
+            job.files.count = count;
+            Ok(())
+        },
+    ),
     same(&["file_service_type"], |job, v| {
         job.files.service = service(v.text()?)?;
         Ok(())

@@ -537,7 +537,8 @@ fn filler(
     (seed, of_duplicates): (u64, Vec<u64>),
     buffers: &mut Buffers,
 ) -> Filler {
-    let bytes = plan.files.iter().map(|file| file.len).sum();
+    let lengths = plan.files.iter().map(|file| file.len);
+    let bytes = lengths.fold(0, u64::saturating_add);
     let block = job.pattern.sizes[DirIndex::Write as usize].min();
     let mut filler = Filler::new(&job.content, mix(seed, 1));
     filler = filler.with_duplicates(bytes, block, of_duplicates);
