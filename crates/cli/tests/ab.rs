@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fathom_testkit::{LoopDevice, ProgramUnderTest, Throttle, await_that, skip};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, Throttle, await_that, signal, skip};
 use serde_json::Value;
 
 const JOB: &str = "[a]\nrw=randread\nfilename=x\nsize=4m\nbs=4k\niodepth=1\n";
@@ -376,6 +376,60 @@ fn what_a_killed_comparison_has_changed_is_put_back() {
     kill("200ms");
     program.good(&["resume", "-q"]);
     assert_eq!(setting(&queue, "read_ahead_kb"), before);
+}
+
+/// `ioscheduler` of a job is undone like any other setting, also if nobody lived to do it.
+#[test]
+fn the_scheduler_of_a_killed_job_is_put_back() {
+    let test = "the_scheduler_of_a_killed_job_is_put_back";
+    let program = program();
+    let (_device, queue) = match device(&program) {
+        Ok(device) => device,
+        Err(reason) => return skip(test, &reason),
+    };
+    let before = setting(&queue, "scheduler");
+    let other = before
+        .split_whitespace()
+        .find(|name| !name.starts_with('['));
+    let Some(other) = other else {
+        return skip(test, "the kernel has one scheduler only");
+    };
+    let job = fs::read_to_string(program.path().join("disk.fio")).unwrap();
+    let job = job + &format!("ioscheduler={other}\ntime_based\nruntime=600\nrate_iops=100\n");
+    program.file("sched.fio", &job);
+    let run = ["job", "run", "sched.fio", "--engine", "native", "-q"];
+    let kill = || {
+        let mut child = program.start(&run);
+        await_that("the scheduler is changed", || {
+            setting(&queue, "scheduler").contains(&format!("[{other}]"))
+        });
+        // The engine would put it back by itself when Fathom is gone.
+        signal(&child, "-STOP");
+        let engines = children_of(child.id());
+        assert!(!engines.is_empty());
+        let killed = Command::new("kill").arg("-KILL").args(&engines).status();
+        assert!(killed.unwrap().success());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(setting(&queue, "scheduler").contains(&format!("[{other}]")));
+    };
+    kill();
+    program.good(&["restore"]);
+    assert_eq!(setting(&queue, "scheduler"), before);
+    // So does the next run, which finds how it stood.
+    kill();
+    program.file("sched.fio", &job.replace("runtime=600", "runtime=100ms"));
+    program.good(&run);
+    assert_eq!(setting(&queue, "scheduler"), before);
+}
+
+/// Pids of its children, whichever thread has started them.
+fn children_of(pid: u32) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let children = tasks.map(|task| fs::read_to_string(task.unwrap().path().join("children")));
+    let children: Vec<String> = children.map(Result::unwrap).collect();
+    let pids = children.iter().flat_map(|pids| pids.split_whitespace());
+    pids.map(str::to_owned).collect()
 }
 
 #[test]

@@ -1,10 +1,14 @@
 //! A flow that runs: one stage after the other, within a session.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_device::command::KernelDevices;
+use fathom_device::settings::Settings;
+use fathom_device::{Sys, SysBlock, identity};
+use fathom_engine::jobfile::{JobFile, spec, variable};
+use fathom_engine::resolve;
 use fathom_engine::select::EngineHandle;
 use fathom_engine::{Control, Outcome, Sink as _};
 use fathom_fleet::local::Session;
@@ -379,7 +383,12 @@ impl Runner<'_, '_, '_> {
     }
 
     fn act(&mut self, act: &dyn Act) -> Stopped {
-        if let Err(reason) = self.switched.note(act, self.session, self.ready.selected()) {
+        let is_simulated = self.ready.selected().is_simulated();
+        let noted = match is_simulated {
+            true => Ok(()),
+            false => self.switched.note(&|| act.undo(), self.session),
+        };
+        if let Err(reason) = noted {
             return Ok(Some(StageEnd::Failed { reason }));
         }
         // What it runs may claim the device itself.
@@ -557,6 +566,11 @@ impl Runner<'_, '_, '_> {
         let as_kept = step.kept_in(&dir);
         self.place();
         let _ = self.session.event(as_kept.told());
+        if let Err(reason) = self.note_schedulers(step) {
+            let failure = Failure::new(FailureKind::Other, reason).about(&step.name);
+            let _ = self.session.event(Event::Failure(failure));
+            return Ok(Outcome::Failed);
+        }
         let kept = as_kept.keep(&dir);
         let mut request = kept.map_err(|(path, source)| Stop::Unwritten(path, source))?;
         let left = self.followers.budget.limits.time;
@@ -575,6 +589,21 @@ impl Runner<'_, '_, '_> {
             true if self.is_point(task) => Err(self.spent(&step.name)),
             true => Err(Stop::NoRoom(self.over_bytes(task, &step.name))),
         }
+    }
+
+    /// Notes the schedulers that the native engine is about to change (`ioscheduler`).
+    fn note_schedulers(&mut self, step: &JobStep) -> Result<(), String> {
+        if !matches!(self.ready.selected(), EngineHandle::Native(_)) {
+            return Ok(());
+        }
+        let work_dir = step.work_dir.as_ref().unwrap_or(&self.ready.flow.work_dir);
+        for node in scheduled(&step.text, work_dir) {
+            let settings = Settings::new(Sys::live(), Some(&node));
+            let names = ["scheduler".to_owned()];
+            let undo = || Undo::of_settings(Some(&node), &settings, &names).map(Some);
+            self.switched.note(&undo, self.session)?;
+        }
+        Ok(())
     }
 
     /// A point was ended because no more may be written.
@@ -606,27 +635,45 @@ fn label(task: &Task, name: &str) -> String {
     }
 }
 
+/// The disks under the files of those jobs of a text that set `ioscheduler`.
+fn scheduled(text: &str, work_dir: &Path) -> Vec<SysBlock> {
+    // Where it is read in the record, relative names do not matter: it is complete.
+    let file = JobFile::parse(text, Path::new("job.fio"), &variable).file;
+    let sys = Sys::live();
+    let mut jobs = file.jobs();
+    jobs.retain(|job| spec::option(job, "ioscheduler").is_some() && spec::engine(job) != "null");
+    let uses = jobs
+        .iter()
+        .filter_map(|job| resolve::of(job, work_dir).ok());
+    let nodes = uses
+        .flatten()
+        .filter_map(|used| identity::device_of(&sys, &used.path));
+    let mut disks: Vec<SysBlock> = Vec::new();
+    for node in nodes.map(|node| node.whole()) {
+        if node.dir.join("queue/scheduler").exists() && !disks.contains(&node) {
+            disks.push(node);
+        }
+    }
+    disks
+}
+
 /// What a run has switched, noted before it was done.
 #[derive(Debug, Default)]
 pub(super) struct Switched(Vec<Undo>);
 
 impl Switched {
-    /// Notes what puts back what an act is about to switch, unless it is noted
-    /// already. What a run that was killed has left is put back first.
+    /// Notes what puts back what is about to be switched, as `undo_now` tells it, unless
+    /// it is noted already. What a run that was killed has left is put back first.
     fn note(
         &mut self,
-        act: &dyn Act,
+        undo_now: &dyn Fn() -> Result<Option<Undo>, String>,
         session: &mut Session<'_>,
-        selected: &EngineHandle,
     ) -> Result<(), String> {
-        if selected.is_simulated() {
-            return Ok(());
-        }
-        let Some(undo) = act.undo()? else {
+        let Some(undo) = undo_now()? else {
             return Ok(());
         };
-        if self.0.iter().any(|known| known.file == undo.file) {
-            return Ok(());
+        if let Some(known) = self.0.iter_mut().find(|known| known.file == undo.file) {
+            return known.take_in(undo);
         }
         let left = undo.file.read().map_err(|error| error.to_string())?;
         let undo = match left {
@@ -645,7 +692,7 @@ impl Switched {
                 })?;
                 let text = PUT_BACK_FIRST.to_owned();
                 let _ = session.event(Event::Note { text });
-                match act.undo()? {
+                match undo_now()? {
                     Some(undo) => undo,
                     None => return Ok(()),
                 }

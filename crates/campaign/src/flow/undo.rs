@@ -11,8 +11,8 @@ use fathom_device::process::Process;
 use fathom_device::settings::{SettingError, Settings};
 use fathom_device::switches::Switches;
 use fathom_device::{Hold, Sys, SysBlock, identity};
-use fathom_model::Event;
 use fathom_model::environment::BlockDevice;
+use fathom_model::{Event, SettingValue};
 use fathom_record::{
     CommandUndo, SettingsFound, SwitchesFound, UndoFile, UndoNote, now_ms, undo_files,
 };
@@ -104,6 +104,25 @@ impl Undo {
             file: UndoFile::of_settings(&folder, device.as_ref()),
             note: UndoNote::Settings(Box::new(found)),
         })
+    }
+
+    /// Takes in what another one notes of the same device, before that is changed, too.
+    ///
+    /// # Errors
+    /// That it cannot be kept.
+    pub fn take_in(&mut self, other: Self) -> Result<(), String> {
+        let (UndoNote::Settings(found), UndoNote::Settings(more)) = (&mut self.note, other.note)
+        else {
+            return Ok(());
+        };
+        let known = |value: &SettingValue| found.values.iter().any(|it| it.file == value.file);
+        let new: Vec<_> = more.values.into_iter().filter(|it| !known(it)).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        // A scheduler goes before what it changes.
+        found.values.splice(0..0, new);
+        self.keep()
     }
 
     /// What it is about, in a few words.

@@ -282,7 +282,8 @@ fn no_extreme_value_of_an_option_wraps() {
                 let mut seen = Seen::default();
                 let control = seen.control.clone();
                 let outcome = Native::new().run(&request, &control, &mut seen);
-                let panicked = |failure: &&Failure| failure.message.contains("a fault in Fathom itself");
+                let panicked =
+                    |failure: &&Failure| failure.message.contains("a fault in Fathom itself");
                 assert!(
                     !seen.failures().iter().any(panicked),
                     "{text}{:?}",
