@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
-use fathom_testkit::{ProgramUnderTest, await_that, signal};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, await_that, signal, skip};
 use serde_json::Value;
 
 const JOB: &str = "[a]\nrw=randread\nfilename=x\nsize=1g\nbs=4k\ntime_based\nruntime=3\n";
@@ -442,4 +442,210 @@ fn limits_end_a_run_between_its_steps_and_resume_goes_on() {
 fn a_run_that_is_not_there_is_missing() {
     let none = program().run(&["resume", "no-such-run"]);
     assert_eq!(none.status.code(), Some(5), "{none:?}");
+}
+
+const SIM: [&str; 4] = ["--engine", "sim", "--sim", "sim.toml"];
+/// So small that its log is one file.
+const DRIVE: &str = "format = \"fathom-sim-device\"\nversion = 1\ncapacity_gib = 3\n\
+     bandwidth_mib = 3000\n[settle]\nfresh_percent = 150\nseconds = 4\n";
+
+/// A run that ended well, taken back to the middle of its log: as a kill leaves it.
+struct Killed {
+    program: ProgramUnderTest,
+    log: PathBuf,
+    text: String,
+}
+
+impl Killed {
+    fn new(program: ProgramUnderTest, args: &[&str], part: f64) -> Self {
+        program.good(&[args, &["-q"]].concat());
+        let record = program.records().remove(0);
+        assert!(!record.join("events").exists(), "its log is closed");
+        let log = record.join("events.jsonl");
+        let text = fs::read_to_string(&log).unwrap();
+        let cut = (text.len() as f64 * part) as usize;
+        let text = text[..cut].to_owned();
+        fs::write(&log, &text).unwrap();
+        Self { program, log, text }
+    }
+
+    /// Of drives that are simulated.
+    fn of(args: &[&str]) -> Self {
+        let program = program();
+        program.file("sim.toml", DRIVE);
+        Self::new(program, &[args, &SIM].concat(), 0.5)
+    }
+
+    fn resume(&self, args: &[&str]) -> Output {
+        let record = self.log.parent().unwrap().file_name().unwrap();
+        let id = record.to_str().unwrap();
+        self.program.run(&[&["resume", id][..], args].concat())
+    }
+
+    fn is_untouched(&self) -> bool {
+        fs::read_to_string(&self.log).unwrap() == self.text
+    }
+}
+
+const PROVISION: [&str; 2] = ["provision", "/dev/nvme9n1"];
+const SNIA: [&str; 8] = [
+    "snia",
+    "iops",
+    "/dev/nvme9n1",
+    "--debug",
+    "--blocks",
+    "4k",
+    "--mixes",
+    "65/35,0/100",
+];
+
+#[test]
+fn a_dry_run_of_resume_runs_nothing_of_any_kind() {
+    let kinds: [&[&str]; 5] = [
+        &PROVISION,
+        &SNIA,
+        &["job", "run", "a.fio", "b.fio"],
+        &["soak", "a.fio", "--hours", "0.01", "--period", "12s"],
+        &[
+            "find", "a.fio", "--knee", "--to", "4", "--look", "6s", "--probe", "12s",
+        ],
+    ];
+    for kind in kinds {
+        let killed = Killed::of(kind);
+        let shown = killed.resume(&["--dry-run"]);
+        assert!(shown.status.success(), "{kind:?}: {shown:?}");
+        assert!(killed.is_untouched(), "{kind:?}: {shown:?}");
+    }
+}
+
+#[test]
+fn limits_given_to_resume_hold_for_drives_too() {
+    for kind in [&PROVISION[..], &SNIA] {
+        let killed = Killed::of(kind);
+        let stopped = killed.resume(&["--max-time", "5s", "--max-written", "1M"]);
+        assert!(!stopped.status.success(), "{kind:?}: {stopped:?}");
+        let log = fs::read_to_string(&killed.log).unwrap();
+        let more = &log[killed.text.len().min(log.len())..];
+        assert!(!more.contains("\"event\":\"sample\""), "{kind:?}: {more}");
+    }
+}
+
+/// What a first start was told holds for the others, until they are told otherwise.
+#[test]
+fn the_most_bytes_are_those_of_all_starts() {
+    let program = program();
+    program.file("sim.toml", DRIVE);
+    let limited = [&PROVISION[..], &SIM, &["--max-written", "1T", "-q"]].concat();
+    assert_eq!(program.run(&limited).status.code(), Some(1));
+    let stopped = program.run(&["resume", "-q"]);
+    let said = String::from_utf8_lossy(&stopped.stdout);
+    assert_eq!(stopped.status.code(), Some(1), "{stopped:?}");
+    assert!(said.contains("than the 1 TiB that may be"), "{said}");
+
+    // What is left of this test would fit, and the rest is written already.
+    let killed = Killed::of(&SNIA);
+    let stopped = killed.resume(&["-q", "--max-written", "200M"]);
+    let said = String::from_utf8_lossy(&stopped.stderr);
+    assert_eq!(stopped.status.code(), Some(4), "{said}");
+    assert!(said.contains("in all its starts"), "{said}");
+}
+
+#[test]
+fn what_a_run_does_not_take_is_refused_by_name() {
+    let program = program();
+    program.file(
+        "study.toml",
+        "engine = \"sim\"\n[[step]]\njob = \"a.fio\"\n",
+    );
+    let refused = |args: &[&str], option: &str| {
+        let output = program.run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains(option), "{args:?}: {said}");
+    };
+    let of_campaigns: [&[&str]; 11] = [
+        &["--repeat", "2"],
+        &["--only", "x"],
+        &["--order", "in-a-row"],
+        &["--no-guard"],
+        &["--interval", "1s"],
+        &["--point-limit", "1s"],
+        &["--retry-failed"],
+        &["--over-budget", "cut"],
+        &["--endurance-tbw", "1"],
+        &["--var", "A=1"],
+        &["-C", "."],
+    ];
+    for options in of_campaigns {
+        refused(&[&["run", "study.toml"], options].concat(), options[0]);
+    }
+    refused(&["run", "study.toml", "--again"], "--again");
+    refused(&["plan", "study.toml", "--repeat", "2"], "--repeat");
+    assert!(program.records().is_empty());
+    let killed = Killed::of(&["job", "run", "a.fio", "b.fio"]);
+    for options in of_campaigns.iter().filter(|options| options[0] != "-C") {
+        let output = killed.resume(options);
+        assert_eq!(output.status.code(), Some(2), "{options:?}: {output:?}");
+        assert!(killed.is_untouched());
+    }
+}
+
+#[test]
+fn the_words_of_a_plan_file_hold_for_every_start() {
+    let test = "the_words_of_a_plan_file_hold_for_every_start";
+    let disk = match LoopDevice::new(1 << 20) {
+        Ok(disk) => disk,
+        Err(reason) => return skip(test, &reason),
+    };
+    let dev = disk.path().display();
+    let program = program();
+    let text = |destroy: &str| {
+        let job = |name: &str| {
+            format!(
+                "[[step]]\nname = \"{name}\"\njob = \"\"\"\n[{name}]\nrw=write\nsize=1m\n\"\"\"\n"
+            )
+        };
+        let (a, b) = (job("a"), job("b"));
+        format!("engine = \"native\"\n{destroy}\n[target]\npath = \"{dev}\"\n{a}{b}")
+    };
+    program.file("study.toml", &text(""));
+    let refused = program.run(&["run", "study.toml", "-q"]);
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(4), "{said}");
+    assert!(!said.contains("CONFIG_"), "{said}");
+
+    program.file("study.toml", &text(&format!("destroy = [\"{dev}=1MiB\"]")));
+    let killed = Killed::new(program, &["run", "study.toml"], 0.6);
+    let on = killed.resume(&["-q"]);
+    assert!(on.status.success(), "{on:?}");
+    assert!(!killed.is_untouched());
+}
+
+#[test]
+fn options_of_a_record_that_cannot_be_read_are_not_ignored() {
+    let killed = Killed::of(&["job", "run", "a.fio", "b.fio"]);
+    let plan = killed.log.with_file_name("plan.jsonl");
+    let text = fs::read_to_string(&plan).unwrap();
+    fs::write(
+        &plan,
+        text.replace("\"kind\":\"job\"", "\"kind\":\"of_tomorrow\""),
+    )
+    .unwrap();
+    let output = killed.resume(&["-q"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains("of_tomorrow"), "{said}");
+}
+
+#[test]
+fn a_fio_that_is_named_and_not_there_is_not_replaced_by_another_engine() {
+    let program = program();
+    let named = program.run(&["job", "run", "a.fio", "--fio", "/nope", "-q"]);
+    let mut by_variable = program.command(&["job", "run", "a.fio", "-q"]);
+    let by_variable = by_variable.env("FATHOM_FIO", "/nope").output().unwrap();
+    let no_fio = program.run(&["job", "run", "a.fio", "--fio", "/bin/true", "-q"]);
+    for output in [named, by_variable, no_fio] {
+        assert_eq!(output.status.code(), Some(5), "{output:?}");
+    }
+    assert!(program.records().is_empty());
 }

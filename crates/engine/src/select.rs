@@ -41,6 +41,11 @@ impl EngineHandle {
         fio_runs: impl FnOnce(&Program) -> Result<(), MissingCapability>,
         native_runs: impl FnOnce() -> Result<(), MissingCapability>,
     ) -> Result<(Self, Option<MissingCapability>), NoEngine> {
+        if wish == Wish::Auto && Program::is_named(fio) {
+            // Whoever names a fio does not mean another engine where it is missing.
+            let program = Program::find(fio).and_then(|program| program.version());
+            program.map_err(|failure| NoEngine(vec![("fio", failure.into())]))?;
+        }
         let mut found = None;
         let with_fio = || -> Result<(), MissingCapability> {
             let program = Program::find(fio)?;

@@ -26,7 +26,7 @@ use crate::ledger::{BytesWritten, Ledgers};
 use crate::plan::Speed;
 use crate::run::device_watch::DeviceWatch;
 use crate::run::planfile::{self, CampaignPlan, PLAN_FILE};
-use crate::run::prepare::{self, Wants};
+use crate::run::prepare::{self, Wants, Whose};
 use crate::run::{RunError, identity, records};
 use crate::write_budget::WriteBudget;
 
@@ -231,7 +231,7 @@ impl<'f> Flow<'f> {
         let targets: Vec<PathBuf> = self.device.iter().filter(|_| !simulated).cloned().collect();
         let refusal = match simulated {
             true => None,
-            false => wants.check_targets(&self.options.destroy).err(),
+            false => wants.check_targets(&self.options.destroy, Whose::Run).err(),
         };
         Ok(Checked {
             selected,
@@ -372,6 +372,12 @@ impl<'f> Ready<'f> {
     #[must_use]
     pub fn layouts(&self) -> &[String] {
         &self.checked.layouts
+    }
+
+    /// Bytes that its earlier starts have written.
+    #[must_use]
+    pub fn written_bytes(&self) -> u64 {
+        self.past.written.bytes()
     }
 
     /// What stands against writing to the device: it does not run then.

@@ -51,6 +51,9 @@ pub struct ProvisionMethod {
     pub force: bool,
     /// `auto`, `fio`, `native` or `sim`.
     pub engine: String,
+    /// The most bytes written to each drive, in all starts, where it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_written: Option<u64>,
     /// The devices that `sim` simulates: the first for the first drive, the last
     /// for all that follow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -65,6 +65,7 @@ impl Machine {
             no_purge: false,
             force: false,
             engine: "native".to_owned(),
+            max_written: None,
             sim: Vec::new(),
             campaign: None,
             logs: None,

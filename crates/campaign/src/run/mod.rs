@@ -46,7 +46,7 @@ pub use crate::flow::{EndedPoint, Finish, PointOutcome};
 use guards::Guards;
 pub use multi_host::{Together, machines_of};
 pub use planfile::{Head, PLAN_FILE, PlannedStage, PlannedStep};
-use prepare::Wants;
+use prepare::{Wants, Whose};
 pub use progress::{Current, PointCounts, Progress, ProgressEvent, Recent};
 use progress_log::ProgressLog;
 pub use records::{COMMAND, current, engine_of};
@@ -245,7 +245,7 @@ fn target(
     if selected.is_simulated() {
         return (fathom_device::environment(&[]), None);
     }
-    let refusal = wants.check_targets(destroy).err();
+    let refusal = wants.check_targets(destroy, Whose::Campaign).err();
     let targets = [dut.to_owned()];
     (fathom_device::environment(&targets), refusal)
 }

@@ -263,7 +263,7 @@ impl Wants {
     ///
     /// # Errors
     /// Everything that stands against it.
-    pub(crate) fn check_targets(&self, destroy: &[String]) -> Result<(), RunError> {
+    pub(crate) fn check_targets(&self, destroy: &[String], whose: Whose) -> Result<(), RunError> {
         let mut refusals: Vec<String> = self.unusable.iter().cloned().collect();
         if refusals.is_empty() {
             let judge = WriteJudge::new(&Confirmations(destroy.to_vec()));
@@ -272,7 +272,7 @@ impl Wants {
             let logs = self.logs.iter().map(|path| judge.output(path));
             for judged in written.chain(logs) {
                 if let Err(refusal) = judged {
-                    refusals.push(with_symbol(&refusal));
+                    refusals.push(whose.told(&refusal));
                 }
             }
         }
@@ -283,12 +283,23 @@ impl Wants {
     }
 }
 
-/// A campaign has a place for the words too.
-fn with_symbol(refusal: &Refusal) -> String {
-    let symbol = "\n  the same word in CONFIG_DESTROY_CONFIRM holds for every run of this campaign";
-    match refusal {
-        Refusal::Unconfirmed(_) => format!("{refusal}{symbol}"),
-        _ => refusal.to_string(),
+/// What the jobs are of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// A campaign, whose configuration has a place for the words that confirm a device.
+    Campaign,
+    /// Any other run.
+    Run,
+}
+
+impl Whose {
+    fn told(self, refusal: &Refusal) -> String {
+        let symbol =
+            "\n  the same word in CONFIG_DESTROY_CONFIRM holds for every run of this campaign";
+        match (self, refusal) {
+            (Self::Campaign, Refusal::Unconfirmed(_)) => format!("{refusal}{symbol}"),
+            _ => refusal.to_string(),
+        }
     }
 }
 

@@ -59,18 +59,24 @@ impl Snia {
             Some(_) => CacheSetting::default(),
             None => write_cache(&Sys::live(), &KernelDevices, device, cache),
         };
-        Ok(Self::of_setup(setup, ask, device, destroy))
+        Self::of_setup(setup, ask, device, destroy)
     }
 
     /// The test with a setup that was made before.
-    #[must_use]
-    pub fn of_setup(setup: Setup, ask: &SniaAsk, device: &Path, destroy: &[String]) -> Self {
+    ///
+    /// # Errors
+    /// A way to purge that there is not.
+    pub fn of_setup(
+        setup: Setup,
+        ask: &SniaAsk,
+        device: &Path,
+        destroy: &[String],
+    ) -> Result<Self, RunError> {
+        let named = ask.purge.as_ref().map(|name| name.parse());
         let want = Want {
-            // It was read before, when it was given.
-            choice: ask
-                .purge
-                .as_ref()
-                .and_then(|name| name.parse().ok())
+            choice: named
+                .transpose()
+                .map_err(RunError::Input)?
                 .unwrap_or_default(),
             ..Want::default()
         };
@@ -83,12 +89,12 @@ impl Snia {
             no_purge: ask.no_purge.then(|| "--no-purge".to_owned()),
             cache: setup.write_cache.wanted,
         };
-        Self {
+        Ok(Self {
             setup,
             dut: device.to_owned(),
             ioengine: ask.ioengine.clone(),
             start: Rc::new(start),
-        }
+        })
     }
 }
 

@@ -18,6 +18,7 @@ use crate::error::{Fault, FilePosition, meant};
 use crate::prio::{self, PrioConfig, Rw, Split};
 use crate::provision::{SteadyFor, SteadyMethod};
 use crate::quick::{DEFAULT_GROUP, SeriesGroup};
+use crate::run::RunError;
 use crate::snia::{SniaAsk, SniaChoices};
 use crate::xdg;
 
@@ -58,14 +59,16 @@ pub struct StudyPurge {
 
 impl StudyPurge {
     /// The same for `fathom_device::purge`.
-    #[must_use]
-    pub fn want(&self) -> Want {
-        Want {
-            choice: self.method.parse().unwrap_or_default(),
+    ///
+    /// # Errors
+    /// A method that there is not: the plan is one of another Fathom.
+    pub fn want(&self) -> Result<Want, RunError> {
+        Ok(Want {
+            choice: self.method.parse().map_err(RunError::Input)?,
             check: !self.unchecked,
             samples: self.samples,
             ..Want::default()
-        }
+        })
     }
 }
 

@@ -46,6 +46,7 @@ impl StudyPrecondition {
             no_purge: self.no_purge,
             force: self.force,
             engine: settings.engine.clone(),
+            max_written: None,
             sim: options.sim.iter().cloned().collect(),
             campaign: self.campaign.clone(),
             logs: None,
@@ -212,7 +213,7 @@ impl Assembly<'_, '_> {
                 self.script.one(command.task());
             }
             StudyAction::Purge(purge) => {
-                let act = Purging::new(device, purge.want(), &options.destroy, &purge.reason);
+                let act = Purging::new(device, purge.want()?, &options.destroy, &purge.reason);
                 let stage = Stage {
                     id: name.clone(),
                     ..Purging::stage()

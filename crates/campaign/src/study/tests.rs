@@ -151,9 +151,14 @@ fn a_step_prepares_or_measures_as_its_kind_says() {
         panic!("{study:#?}");
     };
     assert_eq!(
-        (purge.want().samples, purge.method.as_str()),
+        (purge.want().unwrap().samples, purge.method.as_str()),
         (16, "nvme-format")
     );
+    let of_tomorrow = StudyPurge {
+        method: "scrub".to_owned(),
+        ..purge.clone()
+    };
+    assert!(of_tomorrow.want().is_err(), "and not \"auto\"");
     assert_eq!(precondition.workload, SteadyFor::Mixed);
     assert_eq!(precondition.purge.as_deref(), Some("blkdiscard"));
     assert_eq!(quick.folder.as_deref(), Some(Path::new("/mnt/disk")));

@@ -167,6 +167,9 @@ pub struct Global {
     /// Who is told what a command does that runs something.
     #[arg(skip)]
     pub metrics: metrics::Exporter,
+    /// The options of the command that were given.
+    #[arg(skip)]
+    pub given: options::GivenOptions,
 }
 
 impl Global {
@@ -181,6 +184,7 @@ impl Global {
             requirement: require::Requirement::default(),
             notify: None,
             metrics: metrics::Exporter::default(),
+            given: options::GivenOptions::default(),
         }
     }
 }

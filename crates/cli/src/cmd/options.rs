@@ -4,11 +4,13 @@
 use std::error::Error as _;
 
 use clap::error::ErrorKind;
-use clap::{Arg, Command, CommandFactory as _, FromArgMatches as _};
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
+use fathom_model::Exit;
 
 use super::metrics::Exporter;
 use super::require::Requirement;
-use super::{Cli, groups, meant, notify};
+use super::{Cli, ExitError, groups, meant, notify};
 
 /// What is not offered: the command as docs/ARCHITECTURE.md names it, the options, and why.
 const NOT_OFFERED: &str = "\
@@ -27,6 +29,80 @@ cluster: hosts: its machines are the nodes of the cluster; --ninstances says how
 cluster: max-time max-written: its limits are those of each phase; --maxwait, --runtime, --fsz-gb
 cluster: destroy: it writes only to volumes that it has claimed itself
 cluster: sim: no simulated device has a storage class";
+
+/// What kinds of runs take of the options of a command that is for several kinds. What is
+/// not among these is refused by name where it is given; options of every command, and of
+/// everything that measures, are taken by all.
+const TAKEN: &str = "\
+run FILE.toml: dry-run destroy engine sim fio max-time max-written max-errors hosts min-hosts allow-same-host
+plan FILE.toml:
+resume plan: C dry-run destroy engine sim fio max-time max-written max-errors hosts min-hosts allow-same-host
+resume snia: C dry-run destroy max-time max-written
+resume provision: C dry-run destroy engine fio max-time max-written over-budget endurance-tbw
+resume purge: C dry-run destroy";
+
+/// What was given on the command line, of the options that not every kind of run takes.
+#[derive(Debug, Clone, Default)]
+pub struct GivenOptions(Vec<String>);
+
+impl GivenOptions {
+    fn of(command: &Command, matches: &ArgMatches) -> Self {
+        if let Some((name, below)) = matches.subcommand() {
+            let command = command.find_subcommand(name);
+            return command.map_or_else(Self::default, |it| Self::of(it, below));
+        }
+        let is_given = |arg: &&Arg| {
+            let id = arg.get_id().as_str();
+            let by_whom = matches
+                .try_contains_id(id)
+                .ok()
+                .and_then(|_| matches.value_source(id));
+            by_whom == Some(ValueSource::CommandLine)
+        };
+        let is_anybodys = |arg: &&Arg| {
+            let long = arg.get_long().unwrap_or_default();
+            arg.is_global_set() || arg.is_positional() || MEASURING.contains(&long)
+        };
+        let given = command.get_arguments().filter(is_given);
+        let name = |arg: &Arg| {
+            let short = || arg.get_short().map(String::from);
+            arg.get_long().map(str::to_owned).or_else(short)
+        };
+        Self(
+            given
+                .filter(|arg| !is_anybodys(arg))
+                .filter_map(name)
+                .collect(),
+        )
+    }
+
+    /// Refuses what `kind` of [`TAKEN`] does not take.
+    ///
+    /// # Errors
+    /// The first such option, by its name; `what` is how people call the kind.
+    pub fn must_be_of(&self, kind: &str, what: &str) -> Result<(), ExitError> {
+        let taken = TAKEN.lines().find_map(|line| {
+            let (of, options) = line.split_once(':')?;
+            (of == kind).then(|| options.split_whitespace().collect::<Vec<_>>())
+        });
+        let taken = taken.unwrap_or_default();
+        match self.0.iter().find(|given| !taken.contains(&given.as_str())) {
+            None => Ok(()),
+            Some(option) => {
+                let dashes = if option.chars().count() == 1 {
+                    "-"
+                } else {
+                    "--"
+                };
+                let message = format!("{what} takes no {dashes}{option}\n  to do: leave it out");
+                Err(ExitError::new(Exit::Usage, message))
+            }
+        }
+    }
+}
+
+/// Options of everything that measures, read from the whole command line.
+const MEASURING: [&str; 4] = ["require", "notify", "metrics", "metrics-file"];
 
 /// The lines of [`NOT_OFFERED`].
 fn not_offered() -> impl Iterator<Item = (&'static str, Vec<&'static str>, &'static str)> {
@@ -79,6 +155,7 @@ pub fn parse() -> Result<Cli, clap::Error> {
     cli.global.requirement = Requirement::of(&matches);
     cli.global.notify = notify::asked(&matches);
     cli.global.metrics = Exporter::of(&matches);
+    cli.global.given = GivenOptions::of(&command, &matches);
     Ok(cli)
 }
 

@@ -113,6 +113,9 @@ struct PlannedPoint<'a> {
 /// Shows the plan.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if let Some(file) = &args.file {
+        global
+            .given
+            .must_be_of("plan FILE.toml", "the plan of a plan file")?;
         return super::study::plan(global, file);
     }
     let overrides = args.budget.over(Overrides {

@@ -61,6 +61,15 @@ impl Plan {
         }
     }
 
+    /// Confirms the devices that the plan's own text confirms: that text is the user's word
+    /// for every start.
+    pub fn confirm_as_written(&mut self) {
+        if let Self::Study(plan) = self {
+            let words = plan.study.options.destroy.iter().cloned();
+            plan.options.destroy.extend(words);
+        }
+    }
+
     /// The plan of the jobs that it runs, where others decide what comes next of them.
     fn job(&self) -> Option<&job::run::JobPlan> {
         match self {

@@ -1,11 +1,12 @@
 //! `fathom resume`: goes on with a run of any command.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Parser as _;
 use fathom_campaign::run::{self, Head};
 use fathom_model::Exit;
 use fathom_record::{Entries, Header};
+use serde_json::Value;
 
 use super::elsewhere::{HostErrand, OtherHost};
 use super::planned::Plan;
@@ -50,6 +51,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         return Ok(exit);
     }
     let mut flags = args.flags.clone();
+    let given = &global.given;
     let runs_dir = flags.which.runs_dir(global);
     if args.run.is_none() && is_campaign(&flags.which.dir) {
         let dir = run::current(&flags.which.dir, &runs_dir).map_err(failed)?;
@@ -71,19 +73,40 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             super::run::resume(&absolute(&within), flags, Some(&dir))
         }
         command if command.starts_with("snia ") => {
+            given.must_be_of("resume snia", "going on with a test")?;
             snia::resume(&within, &flags, dir.display().to_string())
         }
-        "provision" => provision_on(global, &flags),
+        "provision" => {
+            given.must_be_of("resume provision", "going on with provisioning")?;
+            provision_on(global, flags)
+        }
         purge::COMMAND => purge::resume(&within, &flags, dir, &header),
-        _ => match kept.and_then(|kept| serde_json::from_value::<Plan>(kept).ok()) {
-            Some(mut plan) => {
-                plan.must_be_on(flags.hosts())?;
-                flags.apply(plan.options());
-                plan.run(&within, Some(dir), flags.dry_run)
-            }
-            None => Err(cannot(&dir, &header)),
-        },
+        _ => {
+            let Some(mut plan) = kept_plan(&dir, kept)? else {
+                return Err(cannot(&dir, &header));
+            };
+            given.must_be_of("resume plan", "going on with a plan")?;
+            plan.must_be_on(flags.hosts())?;
+            flags.apply(plan.options());
+            plan.confirm_as_written();
+            plan.run(&within, Some(dir), flags.dry_run)
+        }
     }
+}
+
+/// The plan that a record keeps, if it keeps one.
+fn kept_plan(dir: &Path, kept: Option<Value>) -> anyhow::Result<Option<Plan>> {
+    let Some(kept) = kept.filter(|kept| !kept.is_null()) else {
+        return Ok(None);
+    };
+    let plan = serde_json::from_value(kept).map_err(|error| {
+        let dir = dir.display();
+        let what = format!(
+            "{dir}: the plan in its record cannot be read: {error}\n  to do: go on with the Fathom that wrote it, or start it again"
+        );
+        ExitError::new(Exit::Input, what)
+    })?;
+    Ok(Some(plan))
 }
 
 /// Relative to this folder, wherever the campaign's is.
@@ -100,16 +123,10 @@ fn is_campaign(dir: &Path) -> bool {
 }
 
 /// The drives of the last start, together.
-fn provision_on(global: &Global, flags: &Flags) -> anyhow::Result<Exit> {
-    let mut words: Vec<PathBuf> = ["fathom", "provision", "--resume"]
-        .map(PathBuf::from)
-        .into();
-    for word in &flags.destroy {
-        words.extend([PathBuf::from("--destroy"), PathBuf::from(word)]);
-    }
-    let cli = Cli::try_parse_from(words)?;
+fn provision_on(global: &Global, flags: Flags) -> anyhow::Result<Exit> {
+    let cli = Cli::try_parse_from(["fathom", "provision", "--resume"])?;
     match cli.command {
-        Command::Provision(args) => provision::run(global, &args),
+        Command::Provision(args) => provision::run(global, &args.with(flags)),
         _ => Ok(Exit::Usage),
     }
 }

@@ -51,6 +51,12 @@ impl fmt::Display for Version {
 }
 
 impl Program {
+    /// Whether somebody names the fio to use: `asked`, or `$FATHOM_FIO`.
+    #[must_use]
+    pub fn is_named(asked: Option<&Path>) -> bool {
+        asked.is_some() || std::env::var_os(PROGRAM_VARIABLE).is_some_and(|name| !name.is_empty())
+    }
+
     /// Finds fio: `asked` if given, else `$FATHOM_FIO`, else in `PATH`.
     ///
     /// # Errors

@@ -100,6 +100,7 @@ fn new(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
         no_purge: args.no_purge,
         force: args.force,
         engine: settings.engine.clone(),
+        max_written: args.budget.max_written,
         sim: args.sim.iter().map(|sim| absolute(sim)).collect(),
         campaign: folder.as_ref().map(|folder| absolute(folder.path())),
         logs: args.logs.clone().or(logs).map(|logs| absolute(&logs)),
@@ -172,7 +173,10 @@ fn resumed(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> 
     if let Some(engine) = args.engine {
         batch.facts.how.engine = engine.name().to_owned();
     }
-    let settings = plan::settings(&config, &overrides(args)).map_err(exit_error)?;
+    let mut overrides = overrides(args);
+    overrides.max_written = overrides.max_written.or(batch.facts.how.max_written);
+    batch.facts.how.max_written = overrides.max_written;
+    let settings = plan::settings(&config, &overrides).map_err(exit_error)?;
     let at = match batch.facts.how.engine == "sim" {
         true => ProvisionDrive::simulated,
         // What is done may be gone by now.

@@ -16,7 +16,7 @@ use super::Global;
 use super::campaign::Budget;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
-use super::run::failed;
+use super::run::{Flags, failed};
 use crate::engine::EngineOrSim;
 use crate::live::LiveOptions;
 use crate::{out, signals};
@@ -105,6 +105,20 @@ pub struct Args {
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
     fio: Option<PathBuf>,
+}
+
+impl Args {
+    /// As `fathom resume` was told.
+    pub fn with(self, flags: Flags) -> Self {
+        Self {
+            destroy: flags.destroy,
+            dry_run: flags.dry_run,
+            budget: flags.budget,
+            engine: flags.engine,
+            fio: flags.fio,
+            ..self
+        }
+    }
 }
 
 /// The name of a way to purge, as it was written.

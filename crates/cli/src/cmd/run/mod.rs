@@ -13,6 +13,7 @@ use fathom_engine::Control;
 use fathom_fleet::MaxErrors;
 use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::campaign::{Budget, CampaignArgs, tell_notes};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
@@ -99,13 +100,13 @@ pub struct Flags {
     pub budget: Budget,
     /// Which engine runs the points
     #[arg(long, value_enum)]
-    engine: Option<EngineOrSim>,
+    pub engine: Option<EngineOrSim>,
     /// The device that '--engine sim' simulates [default: a healthy one]
     #[arg(long, value_name = "FILE")]
     sim: Option<PathBuf>,
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
     #[arg(long, value_name = "PATH")]
-    fio: Option<PathBuf>,
+    pub fio: Option<PathBuf>,
     /// The device under test, from the Fathom that sent this one
     #[arg(long, hide = true, value_name = "FILE")]
     dut: Option<PathBuf>,
@@ -140,6 +141,8 @@ struct ResumeFlags {
     no_guard: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_errors: Option<MaxErrors>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_written: Option<u64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     hosts: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -193,6 +196,7 @@ impl Flags {
                 .map(|sim| std::path::absolute(sim).unwrap_or_else(|_| sim.to_owned())),
             no_guard: self.no_guard,
             max_errors: self.errors.max_errors,
+            max_written: self.budget.max_written,
             hosts: self.hosts.hosts.clone(),
             min_hosts: self.hosts.min_hosts,
             allow_same_host: self.hosts.allow_same_host,
@@ -211,6 +215,7 @@ impl Flags {
         self.sim = self.sim.take().or(kept.sim);
         self.no_guard |= kept.no_guard;
         self.errors.max_errors = self.errors.max_errors.or(kept.max_errors);
+        self.budget.max_written = self.budget.max_written.or(kept.max_written);
         if !self.hosts.is_given() {
             self.hosts.hosts = kept.hosts;
             self.hosts.variables = kept.variables;
@@ -240,6 +245,7 @@ impl Flags {
 /// Runs `fathom run`.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if let Some(file) = &args.file {
+        global.given.must_be_of("run FILE.toml", "a plan file")?;
         return study::run(global, file, &args.flags);
     }
     let begin = if args.again {
@@ -255,10 +261,23 @@ pub fn resume(global: &Global, mut flags: Flags, record: Option<&Path>) -> anyho
     if let Some(dir) = record
         && let Some(head) = Head::read(dir).map_err(failed)?
     {
-        // Of an older Fathom there may be none.
-        flags.fill(serde_json::from_value(head.flags).unwrap_or_default());
+        flags.fill(kept_flags(dir, head.flags)?);
     }
     go(global, &flags, RunStart::Resume)
+}
+
+/// The flags of the last start; of an older Fathom there may be none.
+fn kept_flags(dir: &Path, kept: Value) -> anyhow::Result<ResumeFlags> {
+    if kept.is_null() {
+        return Ok(ResumeFlags::default());
+    }
+    serde_json::from_value(kept).map_err(|error| {
+        let dir = dir.display();
+        let what = format!(
+            "{dir}: the options of its last start cannot be read: {error}\n  to do: go on with the Fathom that wrote it, or fathom run --again with the options that are wanted"
+        );
+        ExitError::new(Exit::Input, what).into()
+    })
 }
 
 fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exit> {

@@ -31,6 +31,8 @@ use crate::{out, signals};
 const HOW: &str = "snia_how";
 /// Key of the device in them.
 const DEVICE: &str = "snia_device";
+/// Key of the most bytes that may be written, in all starts, in them.
+const MAX_WRITTEN: &str = "snia_max_written";
 
 /// Arguments of `fathom snia resume`.
 #[derive(Debug, clap::Args)]
@@ -50,9 +52,12 @@ pub struct ResumeArgs {
     /// Longest time of this start
     #[arg(long, value_name = "TIME", value_parser = duration)]
     max_time: Option<Duration>,
-    /// Most bytes written in this start
+    /// Most bytes written, in all starts together
     #[arg(long, value_name = "BYTES", value_parser = crate::cmd::size)]
     max_written: Option<u64>,
+    /// Show what is left and every command that would be executed, and run nothing
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     _measuring: MeasuringArgs,
 }
@@ -111,6 +116,7 @@ pub fn resume_as(global: &Global, flags: &Flags, record: String) -> anyhow::Resu
         max_time: flags.budget.max_time,
         _measuring: MeasuringArgs::default(),
         max_written: flags.budget.max_written,
+        dry_run: flags.dry_run,
     };
     resume(global, &args)
 }
@@ -134,17 +140,20 @@ pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
             let ask = kept
                 .how
                 .ask(setup.test, setup.class, SniaChoices::default());
-            Snia::of_setup(setup, &ask, &kept.device, &args.destroy)
+            Snia::of_setup(setup, &ask, &kept.device, &args.destroy).map_err(failed)?
         },
         how: kept.how,
         device: kept.device,
         destroy: args.destroy.clone(),
         max_time: args.max_time,
-        max_written: args.max_written,
+        max_written: args.max_written.or(kept.max_written),
         speed: None,
         endurance_tbw: None,
         record: Some(dir),
     };
+    if args.dry_run {
+        return dry_run(global, &[job]);
+    }
     let control = signals::control()?;
     let (exit, doc) = job.run(global, &control)?;
     if global.json {
@@ -159,6 +168,7 @@ struct SniaFacts {
     setup: Setup,
     how: How,
     device: PathBuf,
+    max_written: Option<u64>,
 }
 
 impl SniaFacts {
@@ -168,6 +178,7 @@ impl SniaFacts {
             setup: serde_json::from_value(setup).ok()?,
             how: serde_json::from_value(facts.get(HOW)?.clone()).ok()?,
             device: serde_json::from_value(facts.get(DEVICE)?.clone()).ok()?,
+            max_written: facts.get(MAX_WRITTEN).and_then(Value::as_u64),
         })
     }
 }
@@ -216,6 +227,9 @@ impl Job {
         facts.insert(FACTS.to_owned(), self.script.facts());
         facts.insert(HOW.to_owned(), json!(how));
         facts.insert(DEVICE.to_owned(), json!(self.device));
+        if let Some(most) = self.max_written {
+            facts.insert(MAX_WRITTEN.to_owned(), json!(most));
+        }
         Flow {
             script: &self.script,
             command,
@@ -260,11 +274,12 @@ impl Job {
             }
             tell_notes(ready.notes());
         }
-        self.within(&outlook.least())?;
+        self.within(&outlook.least(), ready.written_bytes())?;
         Ok(outlook)
     }
 
-    fn within(&self, least: &Cost) -> Result<(), ExitError> {
+    /// Whether what is left can be done; earlier starts have written `written` bytes.
+    fn within(&self, least: &Cost, written: u64) -> Result<(), ExitError> {
         let refused = |what: String| {
             ExitError::new(
                 Exit::Refused,
@@ -279,11 +294,12 @@ impl Job {
                 ms(limit)
             )));
         }
-        if let Some(limit) = self.max_written.filter(|&limit| least.write_bytes > limit) {
+        let all = least.write_bytes.saturating_add(written);
+        if let Some(limit) = self.max_written.filter(|&limit| all > limit) {
             let bytes = |bytes: u64| units::bytes(bytes as f64);
             return Err(refused(format!(
-                "the test writes {} at least, and --max-written allows {}",
-                bytes(least.write_bytes),
+                "the test writes {} at least, in all its starts, and --max-written allows {}",
+                bytes(all),
                 bytes(limit)
             )));
         }
@@ -364,7 +380,7 @@ fn dry_run(global: &Global, jobs: &[Job]) -> anyhow::Result<Exit> {
         }
         match ready.refusal() {
             Some(against) => refusal = refusal.or_else(|| Some(against.into())),
-            None => job.within(&outlook.least())?,
+            None => job.within(&outlook.least(), ready.written_bytes())?,
         }
     }
     dry.document.engine = Some(engine.to_owned());
