@@ -14,7 +14,7 @@ mod tune;
 
 pub use file_system::{AbFileSystem, FileSystemKind};
 pub use kernel::NeededBoot;
-pub use knobs::TuneLoad;
+pub use knobs::{TuneLoad, keep_taken};
 pub use race::{AbFigure, AbQuestion, AbRow, AbState, Race, RaceNext, RaceStep};
 pub use setup::{AbSetup, AbSide, SideFio};
 pub use tune::{TUNE_COMMAND, TuneConfig, TuneKnob, TuneScript, TuneState, TuneTrial, TuneValue};

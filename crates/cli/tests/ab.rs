@@ -539,6 +539,20 @@ fn a_device_is_tuned_and_stands_as_it_did() {
     let found = json(&program.run(&[&load[..], &how].concat()), 0);
     assert_eq!(found["trials"][1]["setting"], "read_ahead_kb", "{found}");
     assert_eq!(setting(&queue, "read_ahead_kb"), before);
+    // A quarter of 4 KiB is less than a page, and the kernel keeps 0: it once ended there.
+    fs::write(queue.join("read_ahead_kb"), "4").unwrap();
+    let found = json(&program.run(&[&load[..], &how].concat()), 0);
+    assert_eq!(
+        (&found["ended"], setting(&queue, "read_ahead_kb")),
+        (&Value::Bool(true), "4".to_owned())
+    );
+    let sides = found["trials"][1]["sides"].as_array().unwrap();
+    let labels: Vec<&str> = sides
+        .iter()
+        .map(|side| side["label"].as_str().unwrap())
+        .collect();
+    let taken = ["read_ahead_kb=4", "read_ahead_kb=16", "read_ahead_kb=64"];
+    assert_eq!(labels, taken);
     // A cache without flushes is tried for no load that waits for none.
     let refused = program.run(&[&load[..], &["--write-cache"]].concat());
     assert_eq!(refused.status.code(), Some(2));

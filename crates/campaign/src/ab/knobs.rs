@@ -1,10 +1,13 @@
 //! Which settings can matter for a load, and which of their values are tried.
 
+use fathom_device::SysBlock;
+use fathom_device::command::KernelDevices;
 use fathom_device::settings::{SettingError, Settings, is_by_scheduler};
 use serde::{Deserialize, Serialize};
 
 use super::race::AbFigure;
 use super::tune::{TuneKnob, TuneValue};
+use crate::flow::Undo;
 
 /// I/Os from this size on may be split by `max_sectors_kb`.
 const LARGE: u64 = 128 << 10;
@@ -175,6 +178,48 @@ fn knob(settings: &Settings, name: &str) -> Result<Option<TuneKnob>, SettingErro
         values,
         is_by_scheduler: is_by_scheduler(name),
     }))
+}
+
+/// Leaves out values that the kernel does not take as they are written: it rounds some, and
+/// some devices have an attribute that takes nothing. Each value is written, read back, and
+/// taken back at once; how everything stood is noted on the disk before. Gives the settings
+/// that are left, and a sentence for each value that was left out.
+///
+/// # Errors
+/// Why it cannot be noted or put back.
+pub fn keep_taken(
+    knobs: Vec<TuneKnob>,
+    device: &SysBlock,
+    settings: &Settings,
+) -> Result<(Vec<TuneKnob>, Vec<String>), String> {
+    let names: Vec<String> = knobs.iter().map(|knob| knob.name.clone()).collect();
+    let undo = Undo::of_settings(Some(device), settings, &names)?;
+    undo.keep()?;
+    let mut left_out = Vec::new();
+    let mut taken = Vec::new();
+    for mut knob in knobs {
+        let Some((stands, others)) = knob.values.split_first() else {
+            continue;
+        };
+        let mut values = vec![stands.clone()];
+        for other in others {
+            match settings.set(&KernelDevices, &other.values) {
+                Ok(()) => values.push(other.clone()),
+                Err(why) => {
+                    left_out.push(format!("{}={} is not tried: {why}", knob.name, other.value))
+                }
+            }
+            settings
+                .set(&KernelDevices, &stands.values)
+                .map_err(|error| error.to_string())?;
+        }
+        knob.values = values;
+        taken.push(knob);
+    }
+    taken.retain(|knob| knob.values.len() > 1);
+    let back = undo.put_back(&KernelDevices);
+    back.map_err(|error| error.to_string())?;
+    Ok((taken, left_out))
 }
 
 #[cfg(test)]

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use fathom_campaign::ab::{
     AbQuestion, AbSetup, RaceNext, TUNE_COMMAND, TuneConfig, TuneLoad, TuneScript, TuneState,
-    TuneTrial,
+    TuneTrial, keep_taken,
 };
 use fathom_campaign::flow::{History, JobStep};
+use fathom_device::safety::{self, Confirmations};
 use fathom_device::settings::Settings;
 use fathom_device::{Sys, SysBlock, identity};
 use fathom_model::{Exit, SettingValue};
@@ -96,6 +97,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let settings = Settings::new(sys, Some(&device));
     let knobs = args.load.knobs(&settings, args.write_cache);
     let knobs = knobs.map_err(|error| ExitError::new(Exit::Missing, error.to_string()))?;
+    let (knobs, notes) = match may_try(args) {
+        true => keep_taken(knobs, &device, &settings)
+            .map_err(|why| ExitError::new(Exit::Missing, why))?,
+        false => (knobs, Vec::new()),
+    };
     if knobs.is_empty() {
         let what = format!("{} has no settings to choose from", device.name);
         return Err(ExitError::new(Exit::Missing, what).into());
@@ -125,7 +131,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         files: vec![text],
         passed: Vec::new(),
         sections: Vec::new(),
-        notes: Vec::new(),
+        notes,
         interval: Duration::from_secs(1),
         timeout: None,
         work_dir: None,
@@ -137,6 +143,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let load = args.load.clone();
     let plan = TunePlan { job, load, config };
     plan.run(global, None, args.run.dry_run)
+}
+
+/// Whether values may be tried before the run: a dry run changes nothing, and a run that
+/// will be refused does not either.
+fn may_try(args: &Args) -> bool {
+    let confirmed = Confirmations(args.run.destroy.clone());
+    let writes = !args.load.rw.ends_with("read");
+    !args.run.dry_run && (!writes || safety::check_write(&args.device, &confirmed).is_ok())
 }
 
 impl TunePlan {
