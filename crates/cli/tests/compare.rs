@@ -34,6 +34,17 @@ fn stderr(output: &Output) -> String {
 
 /// A run of 60 seconds with these IOPS, `minute` minutes after the first.
 fn record(runs: &Path, name: &str, minute: u64, iops: u64, kernel: &str) -> String {
+    record_of(runs, (name, "mix", Direction::Read), minute, iops, kernel)
+}
+
+/// The same of another job, or in another direction.
+fn record_of(
+    runs: &Path,
+    (name, job, dir): (&str, &str, Direction),
+    minute: u64,
+    iops: u64,
+    kernel: &str,
+) -> String {
     let header = Header {
         started_ms: 1_795_266_457_250 + minute * 60_000,
         environment: Some(Environment {
@@ -48,7 +59,7 @@ fn record(runs: &Path, name: &str, minute: u64, iops: u64, kernel: &str) -> Stri
     };
     let mut writer = Writer::create(runs, &header).unwrap();
     let mut append = |event| writer.append(&event).unwrap();
-    let names = vec!["mix".to_owned()];
+    let names = vec![job.to_owned()];
     let hosts = Vec::new();
     append(Event::Jobs { names, hosts });
     for second in 1..=60 {
@@ -58,7 +69,7 @@ fn record(runs: &Path, name: &str, minute: u64, iops: u64, kernel: &str) -> Stri
             t_ms: second * 1000,
             span_ms: 1000,
             job: 0,
-            dir: Direction::Read,
+            dir,
             ios,
             bytes: ios * 4096,
             clat: None,
@@ -70,7 +81,7 @@ fn record(runs: &Path, name: &str, minute: u64, iops: u64, kernel: &str) -> Stri
         });
     }
     let mean_ns = 8e9 / iops as f64;
-    let read = DirectionResult {
+    let result = DirectionResult {
         total_ios: iops * 60,
         io_bytes: iops * 60 * 4096,
         iops: iops as f64,
@@ -83,13 +94,18 @@ fn record(runs: &Path, name: &str, minute: u64, iops: u64, kernel: &str) -> Stri
         }),
         ..DirectionResult::default()
     };
-    let options = [("rw", "randread"), ("iodepth", "8")];
+    let rw = match dir {
+        Direction::Read => "randread",
+        _ => "randwrite",
+    };
+    let options = [("rw", rw), ("iodepth", "8")];
     let job = JobResult {
-        name: "mix".into(),
+        name: job.into(),
         options: options
             .map(|(name, value)| (name.into(), value.into()))
             .into(),
-        read: Some(read),
+        read: (dir == Direction::Read).then(|| result.clone()),
+        write: (dir == Direction::Write).then_some(result),
         ..JobResult::default()
     };
     let results = Box::new(Results {
@@ -389,4 +405,56 @@ fn a_run_keeps_its_tags() {
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     assert_eq!(code(&fathom(&runs, "history --tag host=a")), 0);
     assert_eq!(code(&fathom(&runs, "history --tag host=b")), 5);
+}
+
+/// A gate that could not judge once let everything pass, with exit code 0.
+#[test]
+fn a_gate_that_cannot_judge_does_not_pass() {
+    let dir = tempfile::tempdir().unwrap();
+    let (a, b) = sides(dir.path());
+    let (fast, slow) = (b, a);
+    let first = |side: &str| side.split(' ').next().unwrap().to_owned();
+    let others = |job: &str, dir_of: Direction| {
+        let runs = [1, 3, 5].map(|n| record_of(dir.path(), ("x", job, dir_of), n, 1000 + n, "6.1"));
+        runs.join(" ")
+    };
+    let (writes, renamed) = (
+        others("mix", Direction::Write),
+        others("other", Direction::Write),
+    );
+    for (what, line, allowed, result) in [
+        ("slower", format!("{fast} --with {slow}"), 7, "regressed"),
+        ("faster", format!("{slow} --with {fast}"), 0, "passed"),
+        (
+            "one run of each",
+            format!("{} --with {}", first(&fast), first(&slow)),
+            0,
+            "cannot_judge",
+        ),
+        (
+            "no direction in common",
+            format!("{fast} --with {writes}"),
+            7,
+            "cannot_judge",
+        ),
+        (
+            "no job in common",
+            format!("{fast} --with {renamed}"),
+            7,
+            "cannot_judge",
+        ),
+    ] {
+        let gate = |more: &str| {
+            let line = format!("compare {line} --fail-if slower{more}");
+            fathom(dir.path(), &line)
+        };
+        let expected = if result == "passed" { 0 } else { 7 };
+        assert_eq!(code(&gate("")), expected, "{what}");
+        assert_eq!(code(&gate(" --allow-inconclusive")), allowed, "{what}");
+        let doc: Value = serde_json::from_slice(&gate(" --json").stdout).unwrap();
+        assert_eq!(doc["gate"]["result"], result, "{what}");
+        let text = stdout(&gate(""));
+        let word = result.replace('_', " ");
+        assert!(text.starts_with(&word), "{what}: {text}");
+    }
 }

@@ -12,9 +12,11 @@ use crate::chart::{
     Chart, ChartAxis, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
 };
 use crate::compare::{
-    CompareDifference, CompareFigure, ComparedRun, FigureKey, differences_between, figure_values,
+    CompareCondition, CompareDifference, CompareFigure, ComparedRun, FigureKey,
+    differences_between, figure_values,
 };
 use crate::document::rfc3339;
+use crate::gate::Gate;
 use crate::grid::{Grid, GridCell, figures, words};
 use crate::style::{Style, Tone};
 
@@ -32,6 +34,9 @@ pub struct HistoryDocument {
     pub schema: &'static str,
     /// One for each job and direction.
     pub series: Vec<HistorySeries>,
+    /// What `--fail-if` came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
 }
 
 /// One figure of one job over runs.
@@ -78,6 +83,28 @@ pub struct HistoryChange {
 }
 
 impl HistoryDocument {
+    /// Judges conditions by the last change of each series. One of fewer runs than a change
+    /// can be told in cannot be judged.
+    pub fn judge(&mut self, conditions: &[CompareCondition]) {
+        let (mut rows, mut missing) = (Vec::new(), Vec::new());
+        for series in &self.series {
+            let runs = series.runs.len();
+            match series.changes.last() {
+                Some(change) => rows.push((title(series), change.comparison)),
+                None if runs < HISTORY_LEAST => missing.push(format!(
+                    "{}: {runs} runs, and a change is told in {HISTORY_LEAST} at the least",
+                    title(series)
+                )),
+                None => rows.push((title(series), unchanged())),
+            }
+        }
+        self.gate = Some(Gate {
+            // A series of few runs is compared with itself, later.
+            has_common: !self.series.is_empty(),
+            ..Gate::of(conditions, &rows, missing)
+        });
+    }
+
     /// Only jobs and steps whose name has this in it.
     pub fn choose(&mut self, word: &str) {
         let has = |name: &str| name.contains(word);
@@ -114,7 +141,16 @@ pub fn history(runs: &[ComparedRun], figure: CompareFigure) -> HistoryDocument {
     HistoryDocument {
         schema: HISTORY_SCHEMA,
         series: series.collect(),
+        gate: None,
     }
+}
+
+/// A series that stayed on its level.
+fn unchanged() -> FigureComparison {
+    let mut found = compare(&[FigureSides::default()], 0.0)[0];
+    found.verdict = CompareVerdict::Same;
+    found.why_not = None;
+    found
 }
 
 fn changes(
@@ -169,8 +205,9 @@ fn changes(
 /// The history as text.
 #[must_use]
 pub fn text(doc: &HistoryDocument, style: Style) -> String {
-    let parts: Vec<String> = doc.series.iter().map(|series| one(series, style)).collect();
-    parts.join("\n")
+    let gate = doc.gate.iter().map(|gate| gate.line() + "\n");
+    let parts = gate.chain(doc.series.iter().map(|series| one(series, style)));
+    parts.collect::<Vec<String>>().join("\n")
 }
 
 pub(crate) fn title(series: &HistorySeries) -> String {

@@ -28,6 +28,7 @@ pub mod document;
 pub mod explain;
 pub mod export;
 mod folding;
+pub mod gate;
 pub mod graphs;
 pub mod grid;
 pub mod history;

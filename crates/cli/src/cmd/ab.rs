@@ -7,9 +7,10 @@ use fathom_campaign::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND, Nee
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::Exit;
 use fathom_record::Record;
-use fathom_report::compare::{CompareCondition, margin};
+use fathom_report::compare::margin;
 use serde::{Deserialize, Serialize};
 
+use super::compare::GateArgs;
 use super::hosts::{HostArgs, SharedHosts};
 use super::job::{Setting, duration, run as job};
 use super::planned::Plan;
@@ -67,9 +68,8 @@ pub struct Args {
         default_value = "iops"
     )]
     figure: Vec<AbFigure>,
-    /// End with exit code 7 when this holds: 'slower > 5%', 'slower', 'faster', 'cannot_tell'
-    #[arg(long, value_name = "CONDITION")]
-    fail_if: Vec<CompareCondition>,
+    #[command(flatten)]
+    gate: GateArgs,
     #[command(flatten)]
     run: RunArgs,
     #[command(flatten)]
@@ -136,7 +136,8 @@ pub struct AbPlan {
     /// The job file of each side.
     pub job: job::JobPlan,
     pub config: AbConfig,
-    pub fail_if: Vec<CompareCondition>,
+    #[serde(flatten)]
+    pub gate: GateArgs,
 }
 
 /// Runs it.
@@ -175,12 +176,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         setup,
         question: args.question.question(&args.figure),
     };
-    let fail_if = args.fail_if.clone();
-    let plan = AbPlan {
-        job,
-        config,
-        fail_if,
-    };
+    let gate = args.gate.clone();
+    let plan = AbPlan { job, config, gate };
     plan.run(global, None, args.run.dry_run)
 }
 
@@ -243,15 +240,10 @@ impl AbPlan {
 
     /// Shows what came of it.
     fn conclude(&self, global: &Global, dir: &Path, exit: Exit) -> anyhow::Result<Exit> {
-        let rows = show::answer(global, &self.config, dir)?;
-        let mut conditions = self.fail_if.iter();
-        let holds = conditions.any(|condition| {
-            let mut all = rows.iter();
-            all.any(|row| condition.holds_for(&row.comparison))
-        });
-        Ok(match (exit, holds) {
-            (Exit::Success, true) => Exit::ConditionFailed,
-            _ => exit,
+        let gate = show::answer(global, &self.config, self.gate.conditions(), dir)?;
+        Ok(match exit {
+            Exit::Success => self.gate.exit(gate.as_ref()),
+            exit => exit,
         })
     }
 }

@@ -7,6 +7,8 @@ use fathom_record::{Entries, RunSummary, Tag};
 use fathom_report::compare::{
     self, CompareCondition, CompareDocument, CompareRequest, ComparedRun, margin,
 };
+use fathom_report::gate::Gate;
+use serde::{Deserialize, Serialize};
 
 use super::{ExitError, Global, quick, show, write_named};
 use crate::out;
@@ -62,10 +64,36 @@ pub struct HowToCompare {
     /// Write an HTML page there
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    gate: GateArgs,
+}
+
+/// A condition that ends a command with exit code 7.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+pub struct GateArgs {
     /// End with exit code 7 when this holds for any figure: 'slower > 5%', 'slower', 'faster',
-    /// 'cannot_tell'
+    /// 'cannot_tell'; also when it cannot be judged
     #[arg(long, value_name = "CONDITION")]
     fail_if: Vec<CompareCondition>,
+    /// Let --fail-if pass what cannot be judged, unless nothing at all could be compared
+    #[arg(long, requires = "fail_if")]
+    #[serde(default)]
+    allow_inconclusive: bool,
+}
+
+impl GateArgs {
+    /// The conditions; `None`: there is no gate.
+    pub fn conditions(&self) -> Option<&[CompareCondition]> {
+        (!self.fail_if.is_empty()).then_some(&self.fail_if)
+    }
+
+    /// The exit code of what a gate came to.
+    pub fn exit(&self, gate: Option<&Gate>) -> Exit {
+        match gate.is_none_or(|gate| gate.passes(self.allow_inconclusive)) {
+            true => Exit::Success,
+            false => Exit::ConditionFailed,
+        }
+    }
 }
 
 /// What stands before the name of a baseline.
@@ -153,16 +181,11 @@ pub fn sides(
     if !has_baseline {
         add_earlier(global, &mut request, &dirs.concat())?;
     }
-    let doc = compare::comparison(&request);
+    let mut doc = compare::comparison(&request);
+    let conditions = how.gate.conditions();
+    doc.gate = conditions.map(|conditions| Gate::of_comparison(conditions, &doc));
     show_comparison(global, how, &doc, &request)?;
-    let failed = (how.fail_if.iter()).any(|condition| {
-        let mut rows = doc.rows.iter();
-        rows.any(|row| condition.holds(row))
-    });
-    Ok(match failed {
-        true => Exit::ConditionFailed,
-        false => Exit::Success,
-    })
+    Ok(how.gate.exit(doc.gate.as_ref()))
 }
 
 /// The comparison of two runs in these folders.

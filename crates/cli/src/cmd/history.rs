@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use fathom_model::Exit;
 use fathom_record::Entries;
-use fathom_report::compare::{CompareCondition, CompareFigure, ComparedRun};
-use fathom_report::history::{self, HistoryDocument};
+use fathom_report::compare::{CompareFigure, ComparedRun};
+use fathom_report::history;
 use fathom_report::html::history_file;
 
+use super::compare::GateArgs;
 use super::{ExitError, Global, compare, write_named};
 use crate::out;
 
@@ -42,9 +43,8 @@ pub struct Args {
     /// Write an HTML page there
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// End with exit code 7 when this holds for the last change of any figure: 'slower > 5%'
-    #[arg(long, value_name = "CONDITION")]
-    fail_if: Vec<CompareCondition>,
+    #[command(flatten)]
+    gate: GateArgs,
 }
 
 /// Figures that a history can show.
@@ -82,6 +82,9 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         let message = "none of these runs has such a figure";
         return Err(ExitError::new(Exit::Missing, message).into());
     }
+    if let Some(conditions) = args.gate.conditions() {
+        doc.judge(conditions);
+    }
     if let Some(file) = &args.svg {
         write_named(file, history::svg(&doc))?;
     }
@@ -92,20 +95,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         true => out::json(&doc)?,
         false => out::text(history::text(&doc, out::style(global.color))),
     }
-    Ok(match failed(&doc, &args.fail_if) {
-        true => Exit::ConditionFailed,
-        false => Exit::Success,
-    })
-}
-
-fn failed(doc: &HistoryDocument, conditions: &[CompareCondition]) -> bool {
-    let last = doc.series.iter().filter_map(|series| series.changes.last());
-    let mut last = last.map(|change| change.comparison);
-    last.any(|change| {
-        conditions
-            .iter()
-            .any(|condition| condition.holds_for(&change))
-    })
+    Ok(args.gate.exit(doc.gate.as_ref()))
 }
 
 /// The runs that are asked for, oldest first. What cannot be read is told and left out.

@@ -14,11 +14,14 @@ use fathom_analysis::compare::{CompareVerdict, FigureComparison, compare};
 use fathom_model::{Direction, RunDocument, RunStatus, units};
 use serde::Serialize;
 
+use crate::gate::Gate;
+
 pub use baseline::{as_baseline, of_baseline};
 pub(crate) use differences::between as differences_between;
 pub use differences::{CompareDifference, is_alike};
 pub use html::html;
 pub use text::{markdown, text};
+pub(crate) use text::{title, unmatched};
 
 use sides::Pairing;
 pub(crate) use sides::{FigureKey, figure_values};
@@ -74,6 +77,9 @@ pub struct CompareDocument {
     /// What is to know of it, a sentence each.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What `--fail-if` came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gate: Option<Gate>,
 }
 
 /// One figure on both sides.
@@ -95,7 +101,7 @@ pub struct CompareRow {
     pub comparison: FigureComparison,
 }
 
-/// A step or job that only one side has.
+/// A step, job or direction that only one side has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 pub struct UnmatchedJob {
     /// `a` or `b`: the side that has it.
@@ -105,6 +111,9 @@ pub struct UnmatchedJob {
     pub step: Option<String>,
     /// The job.
     pub job: String,
+    /// The direction, where both sides have the job.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dir: Option<Direction>,
 }
 
 /// Figures that are compared.
@@ -202,6 +211,7 @@ pub fn comparison(request: &CompareRequest) -> CompareDocument {
         margin_percent: 100.0 * request.margin,
         differences,
         notes: notes(request, &rows),
+        gate: None,
         rows,
         unmatched: pairing.unmatched,
     }
@@ -246,9 +256,9 @@ fn notes(request: &CompareRequest, rows: &[CompareRow]) -> Vec<String> {
 /// A condition on a comparison: `slower > 5%`, `cannot_tell`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, serde::Deserialize)]
 pub struct CompareCondition {
-    verdict: CompareVerdict,
+    pub(crate) verdict: CompareVerdict,
     /// By more than this share.
-    beyond: f64,
+    pub(crate) beyond: f64,
 }
 
 impl std::str::FromStr for CompareCondition {
@@ -305,16 +315,10 @@ pub fn margin(text: &str) -> Result<f64, String> {
 }
 
 impl CompareCondition {
-    /// Whether it holds for a figure of a table.
-    #[must_use]
-    pub fn holds(&self, row: &CompareRow) -> bool {
-        self.holds_for(&row.comparison)
-    }
-
     /// Whether it holds for a comparison. A size is judged on the bound of the interval
     /// that lies nearest to no difference.
     #[must_use]
-    pub fn holds_for(&self, found: &FigureComparison) -> bool {
+    pub(crate) fn holds_for(&self, found: &FigureComparison) -> bool {
         if found.verdict != self.verdict {
             return false;
         }

@@ -106,10 +106,12 @@ impl Pairing {
         let mut all = Self::default();
         for (side, keys) in [("a", alone), ("b", left)] {
             all.unmatched
-                .extend(
-                    keys.into_iter()
-                        .map(|(step, job, _)| UnmatchedJob { side, step, job }),
-                );
+                .extend(keys.into_iter().map(|(step, job, _)| UnmatchedJob {
+                    side,
+                    step,
+                    job,
+                    dir: None,
+                }));
         }
         for (a, b) in &pairs {
             all.pair(request, a, b);
@@ -136,6 +138,20 @@ impl Pairing {
             self.options.extend(options_between(&name, one, other));
         }
         for dir in Direction::MEASURED {
+            let has = |side: &[(u64, JobResult)]| {
+                side.iter().any(|(_, job)| result_of(job, dir).is_some())
+            };
+            let lone = match (has(&sides[0]), has(&sides[1])) {
+                (true, false) => Some("a"),
+                (false, true) => Some("b"),
+                _ => None,
+            };
+            self.unmatched.extend(lone.map(|side| UnmatchedJob {
+                side,
+                step: a.0.clone(),
+                job: name.clone(),
+                dir: Some(dir),
+            }));
             for figure in CompareFigure::ALL {
                 let [mut one, mut other] =
                     [&sides[0], &sides[1]].map(|side| Values::of(side, dir, figure));

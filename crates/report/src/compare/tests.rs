@@ -120,6 +120,7 @@ fn jobs_of_other_names_that_do_the_same_are_partners_and_others_are_told() {
         side: "b",
         step: None,
         job: "extra".into(),
+        dir: None,
     };
     assert_eq!(doc.unmatched, [alone]);
 }
@@ -143,7 +144,7 @@ fn conditions_are_judged_on_the_bound_of_the_interval() {
     let doc = comparison(&in_turn([1000.0, 1010.0, 990.0], [800.0, 805.0, 795.0]));
     let holds = |condition: &str| {
         let condition: CompareCondition = condition.parse().unwrap();
-        doc.rows.iter().any(|row| condition.holds(row))
+        doc.rows.iter().any(|row| condition.holds_for(&row.comparison))
     };
     assert!(holds("slower") && holds("slower > 5%") && holds("slower>10 %"));
     // The mean latency rose by 25 %, its bound by less.

@@ -13,7 +13,8 @@ const DIFFERENCES_TOLD: usize = 40;
 /// The comparison as text, ending in a newline.
 #[must_use]
 pub fn text(doc: &CompareDocument, style: Style) -> String {
-    let mut parts = vec![format!("A  {}\nB  {}\n", doc.a.join(" "), doc.b.join(" "))];
+    let mut parts: Vec<String> = doc.gate.iter().map(|gate| gate.line() + "\n").collect();
+    parts.push(format!("A  {}\nB  {}\n", doc.a.join(" "), doc.b.join(" ")));
     if !doc.differences.is_empty() {
         let mut grid = Grid::new([words("differs", 0), words("A", 0), words("B", 0)]);
         for one in doc.differences.iter().take(DIFFERENCES_TOLD) {
@@ -72,7 +73,11 @@ pub fn text(doc: &CompareDocument, style: Style) -> String {
 /// The comparison in Markdown, for a comment or a merge request.
 #[must_use]
 pub fn markdown(doc: &CompareDocument) -> String {
-    let mut text = format!(
+    let gate = doc.gate.iter();
+    let mut text: String = gate
+        .map(|gate| format!("**{}**\n\n", cell(&gate.line())))
+        .collect();
+    text += &format!(
         "**A**: {}  \n**B**: {}\n\n",
         code(&doc.a.join(" ")),
         code(&doc.b.join(" "))
@@ -132,7 +137,7 @@ fn code(text: &str) -> String {
     }
 }
 
-pub(super) fn title(row: &CompareRow) -> String {
+pub(crate) fn title(row: &CompareRow) -> String {
     let dir = row.dir.name();
     match &row.step {
         Some(step) if *step != row.job => format!("{step} · {} {dir}", row.job),
@@ -191,11 +196,18 @@ pub(super) fn told(doc: &CompareDocument, row: &CompareRow) -> (Tone, String) {
     }
 }
 
-pub(super) fn unmatched(doc: &CompareDocument) -> Vec<String> {
+pub(crate) fn unmatched(doc: &CompareDocument) -> Vec<String> {
     let each = doc.unmatched.iter().map(|one| {
         let step = one.step.as_ref().filter(|step| **step != one.job);
         let step = step.map_or_else(String::new, |step| format!("{step} · "));
-        format!("only {} has {step}{}", one.side.to_uppercase(), one.job)
+        let dir = one
+            .dir
+            .map_or_else(String::new, |dir| format!(" {}", dir.name()));
+        format!(
+            "only {} has {step}{}{dir}",
+            one.side.to_uppercase(),
+            one.job
+        )
     });
     each.collect()
 }

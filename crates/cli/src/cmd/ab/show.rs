@@ -10,6 +10,8 @@ use fathom_campaign::flow::{History, JobStep};
 use fathom_model::{VerdictLevel, units};
 use fathom_record::Record;
 use fathom_report::answer::{AnswerTable, RunAnswer};
+use fathom_report::compare::CompareCondition;
+use fathom_report::gate::Gate;
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::Tone;
 use serde::Serialize;
@@ -53,17 +55,35 @@ pub struct AbDocument<'c> {
     /// Whether the figures of all measurements are true: the worst of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<VerdictLevel>,
+    /// What `--fail-if` came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gate: Option<Gate>,
 }
 
-/// Shows it; gives the rows.
-pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<Vec<AbRow>> {
+/// Shows it; gives what the conditions of its gate came to.
+pub fn answer(
+    global: &Global,
+    config: &AbConfig,
+    conditions: Option<&[CompareCondition]>,
+    dir: &Path,
+) -> anyhow::Result<Option<Gate>> {
     let record = Record::open(dir)?;
     let history = History::of(&record.entries);
     let state = state(config, &history);
     let needed = NeededBoot::of(&config.sides, &state, &history);
     let verdict = fathom_report::read(dir)?.verdict;
     let verdict = verdict.map(|verdict| verdict.level);
-    let rows = state.rows.clone();
+    let gate = conditions.map(|conditions| {
+        let named = |row: &AbRow| {
+            let side = &config.sides[row.side].name;
+            (format!("{side} {}", row.figure.name()), row.comparison)
+        };
+        let rows: Vec<_> = state.rows.iter().map(named).collect();
+        let nothing = rows
+            .is_empty()
+            .then(|| "nothing was measured on both sides".to_owned());
+        Gate::of(conditions, &rows, nothing.into_iter().collect())
+    });
     let document = AbDocument {
         schema: "fathom.ab/1",
         run: record.id(),
@@ -77,12 +97,13 @@ pub fn answer(global: &Global, config: &AbConfig, dir: &Path) -> anyhow::Result<
         next_kernel: needed.map(|needed| needed.kernel),
         rows: state.rows,
         verdict,
+        gate: gate.clone(),
     };
     match global.json {
         true => out::json(&document)?,
         false => text(global, &document),
     }
-    Ok(rows)
+    Ok(gate)
 }
 
 /// What the history tells of a comparison.
@@ -123,6 +144,9 @@ pub fn of_report(config: &AbConfig, dir: &Path) -> anyhow::Result<RunAnswer> {
 }
 
 fn text(global: &Global, document: &AbDocument<'_>) {
+    if let Some(gate) = &document.gate {
+        out::line(gate.line());
+    }
     for side in document.sides {
         out::line(format_args!("{}  {}", side.name, side.label));
     }
