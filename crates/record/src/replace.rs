@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Puts a file in place, or in the place of one, once `write` has written all of
+/// Puts a file of a record in place, or in the place of one, once `write` has written all of
 /// it: whoever reads meanwhile reads the one of before, and a full disk costs
 /// nothing. It is not synced; `write` does so where a power cut matters.
 ///
@@ -17,7 +17,13 @@ pub fn replace<T, E: From<io::Error>>(
     let mut part = path.as_os_str().to_owned();
     part.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(part);
-    let mut file = File::create(&part)?;
+    // Left by a process of this number that was killed, or planted: in neither case is
+    // anything written through it.
+    match fs::remove_file(&part) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let mut file = File::create_new(&part)?;
     let done = write(&mut file).and_then(|made| {
         fs::rename(&part, path)?;
         Ok(made)

@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use fathom_device::named;
+use fathom_device::safety::Refusal;
 use fathom_kconfig::{Config, Warning, WarningKind};
 
 use super::{DEFCONFIGS, Folder, shipped};
@@ -100,13 +102,25 @@ pub fn take(config: &mut Config, text: &str, name: &str) -> Result<Vec<Warning>,
 /// # Errors
 /// When the system refuses; the file is as it was.
 pub fn save(path: &Path, text: &str, keep_old: bool) -> Result<bool, CampaignError> {
+    named::check(path).map_err(|refusal| CampaignError::io(path, io::Error::other(refusal)))?;
     // Where a link points to, so that the link stays one.
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let old = fs::read(path);
+    if let (false, Ok(old)) = (keep_old, &old)
+        && !is_configuration(old)
+    {
+        let path = path.clone();
+        let has = "no configuration";
+        let refusal = Refusal::OtherContent {
+            path: path.clone(),
+            has,
+        };
+        return Err(CampaignError::io(path, io::Error::other(refusal)));
+    }
     if old.as_ref().is_ok_and(|old| old == text.as_bytes()) {
         return Ok(false);
     }
-    let written = fathom_record::replace(path, |file| {
+    let written = named::write(path, |file| {
         write(file, path, text)?;
         match keep_old && old.is_ok() {
             true => keep(path, &old_name(path)),
@@ -117,6 +131,14 @@ pub fn save(path: &Path, text: &str, keep_old: bool) -> Result<bool, CampaignErr
         Ok(()) => Ok(true),
         Err(error) => Err(CampaignError::io(path, error)),
     }
+}
+
+/// Whether a text is one of symbols and their values.
+fn is_configuration(text: &[u8]) -> bool {
+    text.split(|&byte| byte == b'\n').all(|line| {
+        let line = line.trim_ascii();
+        line.is_empty() || line.starts_with(b"#") || line.starts_with(b"CONFIG_")
+    })
 }
 
 /// The name under which the file of before is kept, as Kconfig does.
@@ -138,6 +160,7 @@ fn write(file: &mut File, like: &Path, text: &str) -> io::Result<()> {
 
 /// Gives a file a second name, in the place of what had that name.
 fn keep(path: &Path, old: &Path) -> io::Result<()> {
+    named::check(old).map_err(io::Error::other)?;
     match fs::remove_file(old) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}

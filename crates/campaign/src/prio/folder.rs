@@ -1,10 +1,11 @@
 //! The folder of results, laid out as cdl_bench has it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use fathom_device::health::LIMIT_FIGURES;
+use fathom_device::named;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::{OutputFormat, select};
 use fathom_model::{Event, EvidenceSum};
@@ -70,15 +71,19 @@ impl ResultFolder {
         let to = self.outdir.join(name);
         fs::create_dir_all(&to)?;
         let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
-        fs::write(to.join("fio.log"), select(&kept, &[OutputFormat::Normal]))?;
+        let printed = select(&kept, &[OutputFormat::Normal]);
+        named::write(&to.join("fio.log"), |file| file.write_all(&printed))?;
         let counts = self.counts();
         if !counts.is_empty() {
-            fs::write(to.join(STATISTICS), counts)?;
+            named::write(&to.join(STATISTICS), |file| {
+                file.write_all(counts.as_bytes())
+            })?;
         }
         let (from, to) = (raw_dir.join(&self.log), to.join(&self.log));
         if !from.exists() {
             return Ok(());
         }
+        named::check(&to).map_err(io::Error::other)?;
         match fs::remove_file(&to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -304,7 +304,7 @@ impl Shelf {
             reason: error.to_string(),
         })?;
         // Written beside and renamed: a full disk must not cost the old baseline.
-        let written = fathom_record::replace(&path, |file| {
+        let written = fathom_device::named::write(&path, |file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         });

@@ -2,9 +2,11 @@
 //! `Action|DUT|seconds since 1970|details`. Scripts follow them; Fathom itself
 //! never reads them.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+
+use fathom_device::named;
 
 use crate::precondition::PreconditionMethod;
 
@@ -157,7 +159,7 @@ impl Logs {
     fn epoch(&self, name: &str) -> io::Result<()> {
         let dir = self.dir.join("runs");
         fs::create_dir_all(&dir)?;
-        fs::write(dir.join(name), format!("{}\n", now()))
+        named::write(&dir.join(name), |file| writeln!(file, "{}", now()))
     }
 
     /// Writes a line to the device's file in the folder `log` of the logs.
@@ -175,11 +177,7 @@ impl Logs {
             );
         }
         line.push('\n');
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(dir.join(&self.device))?;
-        file.write_all(line.as_bytes())
+        named::append(&dir.join(&self.device))?.write_all(line.as_bytes())
     }
 }
 

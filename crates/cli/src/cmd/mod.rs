@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use fathom_device::safety::{Confirmations, WriteJudge};
+use fathom_device::named;
+use fathom_device::safety::Refusal;
 use fathom_device::threads::NoThread;
 use fathom_fleet::MaxErrors;
 use fathom_model::Exit;
@@ -352,10 +353,9 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
 /// Whether a command may write what it makes to a path that the user named.
 ///
 /// # Errors
-/// Exit 4: a device, or a file that is in use as one.
+/// Exit 4: a device, a file that is in use as one, or a link out of its folder.
 pub fn may_write(path: &Path) -> anyhow::Result<()> {
-    let judge = WriteJudge::new(&Confirmations::default());
-    judge.output(path).map_err(|refusal| {
+    named::check(path).map_err(|refusal| {
         let message = refusal.to_string();
         ExitError::new(Exit::Refused, message).into()
     })
@@ -369,11 +369,7 @@ pub fn may_write(path: &Path) -> anyhow::Result<()> {
 pub fn write_named(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
     may_write(path)?;
     let bytes = bytes.as_ref();
-    let written = match path.exists() && !path.is_file() {
-        // Nothing takes the place of a pipe or of /dev/stderr.
-        true => std::fs::write(path, bytes),
-        false => fathom_record::replace(path, |file| file.write_all(bytes)),
-    };
+    let written = named::write(path, |file| file.write_all(bytes));
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -397,7 +393,15 @@ pub fn exit_for(error: &anyhow::Error) -> Exit {
     if error.is::<NoThread>() {
         return Exit::Missing;
     }
-    error
-        .downcast_ref::<ExitError>()
-        .map_or(Exit::Failed, |e| e.exit)
+    if let Some(error) = error.downcast_ref::<ExitError>() {
+        return error.exit;
+    }
+    let refuses = |cause: &(dyn std::error::Error + 'static)| {
+        let error = cause.downcast_ref::<std::io::Error>();
+        cause.is::<Refusal>() || error.and_then(named::refusal).is_some()
+    };
+    match error.chain().any(refuses) {
+        true => Exit::Refused,
+        false => Exit::Failed,
+    }
 }

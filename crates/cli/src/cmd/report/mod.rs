@@ -3,13 +3,13 @@
 mod baselines;
 pub mod live;
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
 use std::sync::Arc;
 
 use anyhow::Context;
+use fathom_device::named;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_report::html::{self, AgainstBaseline, HtmlError, PageExtras};
 use serde::Serialize;
@@ -112,13 +112,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         .clone()
         .unwrap_or_else(|| archived::beside(&own, name));
     crate::cmd::may_write(&file)?;
-    if file.exists() && !file.is_file() {
-        // Nothing takes the place of a pipe or of /dev/stderr.
-        let pipe = File::create(&file).with_context(|| file.display().to_string())?;
-        page.write(&mut BufWriter::with_capacity(1 << 20, pipe))?;
+    let is_stream = file.exists() && !file.is_file();
+    let bytes = to_file(&page, &file)?;
+    if is_stream {
         return Ok(Exit::Success);
     }
-    let bytes = to_file(&page, &file)?;
     if global.json {
         out::json(&Document {
             schema: "fathom.report-file/1",
@@ -220,7 +218,7 @@ fn to_stdout(global: &Global, page: &WrittenPage) -> anyhow::Result<Exit> {
 /// Writes the page and puts it in place whole: one that is shown somewhere is never half
 /// a page. Gives its size.
 fn to_file(page: &WrittenPage, file: &Path) -> anyhow::Result<u64> {
-    let written = fathom_record::replace(file, |out| {
+    let written = named::write(file, |out| {
         let mut out = BufWriter::with_capacity(1 << 20, out);
         page.write(&mut out)?;
         Ok::<u64, HtmlError>(out.get_ref().metadata()?.len())
