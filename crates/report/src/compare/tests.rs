@@ -144,7 +144,9 @@ fn conditions_are_judged_on_the_bound_of_the_interval() {
     let doc = comparison(&in_turn([1000.0, 1010.0, 990.0], [800.0, 805.0, 795.0]));
     let holds = |condition: &str| {
         let condition: CompareCondition = condition.parse().unwrap();
-        doc.rows.iter().any(|row| condition.holds_for(&row.comparison))
+        doc.rows
+            .iter()
+            .any(|row| condition.holds_for(&row.comparison))
     };
     assert!(holds("slower") && holds("slower > 5%") && holds("slower>10 %"));
     // The mean latency rose by 25 %, its bound by less.
