@@ -70,6 +70,15 @@ fn a_prefix_means_all_jobs_of_it_as_one() {
     assert_eq!(all["all"]["percentiles_ns"]["50"], 61_000);
     let merged = document(dir, &["--merge", "out_lat.1.log", "out_lat.2.log"]);
     assert_eq!(merged["all"]["n"], 2000);
+    // A log that is named twice, or lies packed beside itself, is counted once.
+    let mut pack = Command::new("gzip");
+    let packed = pack.args(["-k", "out_lat.1.log"]).current_dir(dir).status();
+    assert!(packed.unwrap().success());
+    for again in ["out_lat.1.log.gz", "out_lat.1.log", "./out_lat.1.log"] {
+        let merged = document(dir, &["--merge", "out_lat.1.log", again, "out_lat.2.log"]);
+        assert_eq!(merged["all"]["n"], 2000, "{again}");
+    }
+    std::fs::remove_file(dir.join("out_lat.1.log.gz")).unwrap();
     let clat = document(dir, &["out_clat"]);
     assert_eq!(clat["all"]["max_ns"], 13_000);
     let by = document(dir, &["out", "--by", "job+direction,host"]);

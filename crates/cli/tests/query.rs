@@ -292,6 +292,12 @@ fn rows_are_those_of_the_documents() {
         let samples = rows(dir, &["SELECT * FROM samples", &run]);
         let series = says(dir, &["show", &run, "--samples=jsonl"]);
         assert_eq!(samples.len(), series.lines().count());
+        let means = "SELECT weighted_mean(iops, span_ms) AS mean, sum(ios) * 1e3 / sum(span_ms) AS rate, \
+             weighted_mean(NULL, 1) AS none FROM samples";
+        let means = &rows(dir, &[means, &run])[0];
+        let [mean, rate] = ["mean", "rate"].map(|name| means[name].as_f64().unwrap());
+        assert!((mean - rate).abs() <= 1e-9 * rate, "{means}");
+        assert!(means["none"].is_null());
         for (row, line) in samples.iter().zip(series.lines()) {
             let line: Value = serde_json::from_str(line).unwrap();
             for name in ["t_ms", "ios", "bytes", "step", "dir", "iops", "clat_p99_ns"] {

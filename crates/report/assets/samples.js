@@ -109,9 +109,13 @@ const samples = (() => {
     const track = columns(counts.reduce((sum, n) => sum + n, 0));
     let at = 0;
     for (const bytes of all) at += readBlock(bytes, track, at);
+    const longest = track.span.reduce((most, span) => Math.max(most, span), 0);
+    const last = track.span.length - 1;
+    // The end of a step may be a few ms, whose rate means nothing.
+    const isDrawn = (i) => track.span[i] > 0 && (i < last || track.span[i] * 4 >= longest * 3);
     const rate = (what) => {
       const rates = new Float64Array(what.length);
-      for (let i = 0; i < rates.length; i++) rates[i] = track.span[i] > 0 ? (what[i] * 1000) / track.span[i] : NaN;
+      for (let i = 0; i < rates.length; i++) rates[i] = isDrawn(i) ? (what[i] * 1000) / track.span[i] : NaN;
       return rates;
     };
     track.iops = rate(track.ios);

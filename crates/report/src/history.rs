@@ -49,6 +49,9 @@ pub struct HistorySeries {
     pub job: String,
     /// Direction.
     pub dir: Direction,
+    /// Options, and the `target`, in which it differs from others of this name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, String>,
     /// Which figure.
     pub figure: CompareFigure,
     /// The runs, oldest first.
@@ -122,7 +125,10 @@ pub fn history(runs: &[ComparedRun], figure: CompareFigure) -> HistoryDocument {
             all.entry(key).or_default().push((place, value));
         }
     }
-    let series = all.into_iter().map(|((step, job, dir), values)| {
+    let keys: Vec<FigureKey> = all.keys().cloned().collect();
+    let series = all.into_iter().map(|(key, values)| {
+        let options = told_apart(&key, &keys);
+        let FigureKey { step, job, dir, .. } = key;
         let changes = changes(runs, &values, figure);
         let each = values.iter().map(|&(place, value)| HistoryRun {
             id: runs[place].doc.id.clone(),
@@ -133,6 +139,7 @@ pub fn history(runs: &[ComparedRun], figure: CompareFigure) -> HistoryDocument {
             step,
             job,
             dir,
+            options,
             figure,
             runs: each.collect(),
             changes,
@@ -143,6 +150,28 @@ pub fn history(runs: &[ComparedRun], figure: CompareFigure) -> HistoryDocument {
         series: series.collect(),
         gate: None,
     }
+}
+
+/// In what a load differs from others of the same job: another load is another series.
+fn told_apart(key: &FigureKey, all: &[FigureKey]) -> BTreeMap<String, String> {
+    let is_other = |other: &&FigureKey| {
+        other.step == key.step && other.job == key.job && other.dir == key.dir && *other != key
+    };
+    let others: Vec<&FigureKey> = all.iter().filter(is_other).collect();
+    let names = others
+        .iter()
+        .flat_map(|other| other.load.keys())
+        .chain(key.load.keys());
+    let differs = |name: &&String| {
+        others
+            .iter()
+            .any(|other| other.load.get(*name) != key.load.get(*name))
+    };
+    let value = |name: &String| key.load.get(name).map_or("–", String::as_str).to_owned();
+    names
+        .filter(differs)
+        .map(|name| (name.clone(), value(name)))
+        .collect()
 }
 
 /// A series that stayed on its level.
@@ -214,7 +243,15 @@ pub(crate) fn title(series: &HistorySeries) -> String {
     let step = series.step.as_ref().filter(|step| **step != series.job);
     let step = step.map_or_else(String::new, |step| format!("{step} · "));
     let (job, dir, figure) = (&series.job, series.dir.name(), series.figure.name());
-    format!("{step}{job} {dir}, {figure}")
+    let options = series.options.iter();
+    let options: Vec<String> = options
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    let options = match options.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", fathom_model::text::line(&options.join(", "))),
+    };
+    format!("{step}{job} {dir}{options}, {figure}")
 }
 
 fn one(series: &HistorySeries, style: Style) -> String {
@@ -422,6 +459,49 @@ mod tests {
         assert!(narrow.contains("\nr12 ") && narrow.lines().all(|line| line.chars().count() <= 50));
         let drawn = svg(&doc);
         assert!(drawn.contains("slower from run 13 on"), "{drawn}");
+    }
+
+    /// Another depth, another target and so on is another load, whatever the job is called.
+    #[test]
+    fn each_load_has_a_series_of_its_own() {
+        type Change = fn(&mut ComparedRun);
+        let changes: [(&str, Change); 6] = [
+            ("bs=64k", |run| set(run, "bs", "64k")),
+            ("iodepth=32", |run| set(run, "iodepth", "32")),
+            ("rwmixread=70", |run| set(run, "rwmixread", "70")),
+            ("direct=1", |run| set(run, "direct", "1")),
+            ("ioengine=libaio", |run| set(run, "ioengine", "libaio")),
+            ("target=S-2", |run| {
+                let environment = run.doc.environment.as_mut().unwrap();
+                environment.targets = vec![fathom_model::environment::Target {
+                    device: Some(fathom_model::environment::BlockDevice {
+                        serial: Some("S-2".into()),
+                        ..Default::default()
+                    }),
+                    ..Default::default()
+                }];
+            }),
+        ];
+        for (title, change) in changes {
+            let mut all = runs();
+            all[12..].iter_mut().for_each(change);
+            let doc = history(&all, CompareFigure::Iops);
+            let titles: Vec<String> = doc.series.iter().map(super::title).collect();
+            assert_eq!(doc.series.len(), 2, "{title}: {titles:?}");
+            assert!(titles.iter().any(|it| it.contains(title)), "{titles:?}");
+            let is_changed = doc.series.iter().any(|series| !series.changes.is_empty());
+            assert!(!is_changed, "{title}");
+        }
+        for same in ["runtime", "ramp_time", "write_lat_log", "group_reporting"] {
+            let mut all = runs();
+            all[12..].iter_mut().for_each(|run| set(run, same, "9"));
+            let doc = history(&all, CompareFigure::Iops);
+            assert_eq!(doc.series.len(), 1, "{same}");
+        }
+    }
+
+    fn set(run: &mut ComparedRun, name: &str, value: &str) {
+        run.doc.jobs[0].options.insert(name.into(), value.into());
     }
 
     #[test]

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use fathom_analysis::compare::{FigureSides, RunValue};
+use fathom_model::environment::Target;
 use fathom_model::histogram::HISTOGRAM_STEP;
-use fathom_model::{Direction, DirectionResult, JobResult, Latency};
+use fathom_model::{Direction, DirectionResult, JobResult, Latency, RunDocument};
 
 use super::differences::{CompareDifference, options_between};
 use super::{CompareFigure, CompareRequest, ComparedRun, UnmatchedJob};
@@ -228,8 +229,79 @@ fn is_as_long(sides: &[Vec<(u64, JobResult)>; 2], dir: Direction) -> bool {
     }
 }
 
-/// A job and direction: its step, its title.
-pub(crate) type FigureKey = (Option<String>, String, Direction);
+/// A job and direction, and all that defines its load.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FigureKey {
+    pub(crate) step: Option<String>,
+    pub(crate) job: String,
+    pub(crate) dir: Direction,
+    /// Options by name, and what they are done to as `target`.
+    pub(crate) load: BTreeMap<String, String>,
+}
+
+/// Options that say how long a job runs and what is told of it, not what it does.
+const NO_LOAD: [&str; 24] = [
+    "clat_percentiles",
+    "continue_on_error",
+    "description",
+    "directory",
+    "disable_clat",
+    "disable_lat",
+    "disable_slat",
+    "exitall",
+    "filename",
+    "filename_format",
+    "group_reporting",
+    "gtod_reduce",
+    "io_size",
+    "lat_percentiles",
+    "loops",
+    "name",
+    "percentile_list",
+    "ramp_time",
+    "runtime",
+    "slat_percentiles",
+    "startdelay",
+    "stonewall",
+    "time_based",
+    "unified_rw_reporting",
+];
+
+/// What a job does, and to what.
+fn load(doc: &RunDocument, job: &JobResult) -> BTreeMap<String, String> {
+    let is_load = |name: &str| {
+        !NO_LOAD.contains(&name) && !name.starts_with("log_") && !name.ends_with("_log")
+    };
+    let options = job.options.iter().filter(|(name, _)| is_load(name));
+    let mut load: BTreeMap<String, String> = options
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    let targets = doc.environment.iter().flat_map(|it| &it.targets);
+    let mut targets: Vec<String> = targets.filter_map(target).collect();
+    targets.sort();
+    targets.dedup();
+    if !targets.is_empty() {
+        load.insert("target".to_owned(), targets.join(", "));
+    }
+    load
+}
+
+/// A device by what it reports of itself, else by its name; files by what they lie on.
+fn target(target: &Target) -> Option<String> {
+    let below = target.file_system.as_ref();
+    let of_files = || below?.device.as_ref();
+    let Some(device) = target.device.as_ref().or_else(of_files) else {
+        return below.map(|it| format!("{} on {}", it.kind, it.source));
+    };
+    let own = device.unique_id.as_ref().or(device.serial.as_ref());
+    let namespace = device
+        .nsid
+        .map_or_else(String::new, |nsid| format!(" n{nsid}"));
+    Some(match own {
+        Some(own) => format!("{own}{namespace}"),
+        None => device.name.clone(),
+    })
+}
 
 /// A figure of every job and direction of a run, of those that may be compared.
 pub(crate) fn figure_values(run: &ComparedRun, figure: CompareFigure) -> Vec<(FigureKey, f64)> {
@@ -246,7 +318,13 @@ pub(crate) fn figure_values(run: &ComparedRun, figure: CompareFigure) -> Vec<(Fi
                 .first()
                 .filter(|one| !found.invalid && one.value > 0.0);
             if let Some(value) = value {
-                all.push(((step.clone(), title.clone(), dir), value.value));
+                let key = FigureKey {
+                    step: step.clone(),
+                    job: title.clone(),
+                    dir,
+                    load: load(&run.doc, job),
+                };
+                all.push((key, value.value));
             }
         }
     }

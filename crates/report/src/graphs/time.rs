@@ -126,6 +126,7 @@ struct DirectionCurves {
 /// One direction in the interval that has not been closed.
 #[derive(Default)]
 struct OpenDirection {
+    span_ms: u64,
     t_ms: u64,
     rate: Rate,
 }
@@ -136,6 +137,10 @@ struct GraphStep {
     repetition: u32,
     begin_ms: Option<u64>,
     open: BTreeMap<Direction, OpenDirection>,
+    /// The last interval, while it is shorter than the others.
+    short: BTreeMap<Direction, OpenDirection>,
+    /// The longest interval, in ms.
+    longest_ms: u64,
     curves: BTreeMap<Direction, DirectionCurves>,
     hosts: Hosts,
 }
@@ -147,6 +152,8 @@ impl GraphStep {
             repetition,
             begin_ms: None,
             open: BTreeMap::new(),
+            short: BTreeMap::new(),
+            longest_ms: 0,
             curves: BTreeMap::new(),
             hosts: Hosts::default(),
         }
@@ -162,13 +169,32 @@ impl GraphStep {
         self.hosts.add(&sample);
         let open = self.open.entry(sample.dir).or_default();
         open.t_ms = sample.t_ms;
+        open.span_ms = open.span_ms.max(sample.span_ms);
         open.rate.add(&sample);
     }
 
+    /// Ends an interval. A short one is drawn only once another follows: a few I/Os in the
+    /// 8 ms at the end of a step are a rate beyond all others.
     fn close(&mut self) {
         let begin = self.begin_ms.unwrap_or(0);
         self.hosts.close(begin);
-        for (dir, open) in std::mem::take(&mut self.open) {
+        if self.open.is_empty() {
+            return;
+        }
+        let short = std::mem::take(&mut self.short);
+        self.draw(short, begin);
+        let open = std::mem::take(&mut self.open);
+        let span_ms = open.values().map(|open| open.span_ms).max().unwrap_or(0);
+        self.longest_ms = self.longest_ms.max(span_ms);
+        // Intervals are not exact.
+        match span_ms.saturating_mul(4) < self.longest_ms.saturating_mul(3) {
+            true => self.short = open,
+            false => self.draw(open, begin),
+        }
+    }
+
+    fn draw(&mut self, interval: BTreeMap<Direction, OpenDirection>, begin: u64) {
+        for (dir, open) in interval {
             let time = open.t_ms.saturating_sub(begin) as f64;
             let curves = self.curves.entry(dir).or_default();
             curves.iops.add(time, open.rate.iops);

@@ -1,6 +1,7 @@
 //! Which logs `fathom lat` takes together, and what they say.
 
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -18,6 +19,7 @@ use super::{Args, STDIN};
 use crate::cmd::ExitError;
 use crate::cmd::fiolog::{self, job_of};
 use crate::cmd::prio::limits::Descriptors;
+use crate::out;
 
 /// Folders below a named one that are looked into.
 const DEPTH_MAX: u8 = 8;
@@ -31,6 +33,39 @@ pub(super) struct Population {
     /// What it is called.
     pub(super) name: String,
     pub(super) logs: Vec<PathBuf>,
+}
+
+impl Population {
+    /// Leaves out logs that are there twice: one file by two paths, or a log and the same
+    /// compressed beside it.
+    fn count_each_once(&mut self) {
+        let mut known: Vec<(PathBuf, Option<(u64, u64)>)> = Vec::new();
+        self.logs.retain(|log| {
+            let plain = match log.extension().and_then(|ending| ending.to_str()) {
+                Some("gz") => log.with_extension(""),
+                _ => log.clone(),
+            };
+            let plain = std::path::absolute(&plain).unwrap_or(plain);
+            let folder = plain.parent().and_then(|folder| folder.canonicalize().ok());
+            let name = plain.file_name().unwrap_or_default();
+            let plain = folder.map_or_else(|| plain.clone(), |folder| folder.join(name));
+            let file = std::fs::metadata(log)
+                .ok()
+                .map(|meta| (meta.dev(), meta.ino()));
+            let same = |(other, of): &&(PathBuf, Option<(u64, u64)>)| {
+                *other == plain || (file.is_some() && *of == file)
+            };
+            let is_new = known.iter().find(same).is_none();
+            match is_new {
+                true => known.push((plain, file)),
+                false => out::note(format_args!(
+                    "fathom: {} is the same log once more, and counted once",
+                    log.display()
+                )),
+            }
+            is_new
+        });
+    }
 }
 
 /// A population that was read.
@@ -86,6 +121,7 @@ pub(super) fn populations(args: &Args) -> anyhow::Result<Vec<Population>> {
             logs: all.into_iter().flat_map(|one| one.logs).collect(),
         }];
     }
+    all.iter_mut().for_each(Population::count_each_once);
     if let Some(large) = all.iter().find(|one| one.logs.len() > LOGS_MAX) {
         let (name, n) = (&large.name, large.logs.len());
         let message = format!("{name}: {n} logs; take at most {LOGS_MAX} together");

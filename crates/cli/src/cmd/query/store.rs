@@ -11,6 +11,7 @@ use fathom_report::query::{
     Datum, HISTOGRAMS, KEPT_TABLES, RunFacts, SAMPLES, TABLES, TableDef, put_samples,
     put_unreadable,
 };
+use rusqlite::functions::{Aggregate, Context, FunctionFlags};
 use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
@@ -62,6 +63,7 @@ impl Store {
             }
             Source::Indexed { runs, file } => index::open(file, runs)?,
         };
+        WeightedMean::add_to(&db).map_err(failed)?;
         db.set_limit(Limit::SQLITE_LIMIT_LENGTH, VALUE_BYTES_MAX)
             .map_err(failed)?;
         db.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)
@@ -243,6 +245,42 @@ impl Store {
             false => Ok(()),
             true => Err(ExitError::new(Exit::Interrupted, "interrupted").into()),
         }
+    }
+}
+
+/// `weighted_mean(value, weight)`: a mean over intervals of different lengths. The last
+/// interval of a step is rarely whole, and avg() counts it as much as the others.
+struct WeightedMean;
+
+impl WeightedMean {
+    fn add_to(db: &Connection) -> rusqlite::Result<()> {
+        let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+        db.create_aggregate_function("weighted_mean", 2, flags, Self)
+    }
+}
+
+impl Aggregate<(f64, f64), Option<f64>> for WeightedMean {
+    fn init(&self, _: &mut Context<'_>) -> rusqlite::Result<(f64, f64)> {
+        Ok((0.0, 0.0))
+    }
+
+    /// A value or weight that is null counts for nothing, as with avg().
+    fn step(&self, of: &mut Context<'_>, sums: &mut (f64, f64)) -> rusqlite::Result<()> {
+        if let (Some(value), Some(weight)) = (of.get::<Option<f64>>(0)?, of.get::<Option<f64>>(1)?)
+        {
+            sums.0 += value * weight;
+            sums.1 += weight;
+        }
+        Ok(())
+    }
+
+    fn finalize(
+        &self,
+        _: &mut Context<'_>,
+        sums: Option<(f64, f64)>,
+    ) -> rusqlite::Result<Option<f64>> {
+        let weighted = sums.filter(|(_, weight)| *weight > 0.0);
+        Ok(weighted.map(|(sum, weight)| sum / weight))
     }
 }
 
