@@ -9,7 +9,7 @@ const TEST_SUPPORT: &str = "testkit";
 /// A file that is longer can no longer be read in one sitting.
 const MAX_LINES: usize = 800;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
@@ -43,7 +43,7 @@ fn files(dir: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-fn sources() -> Vec<PathBuf> {
+pub(crate) fn sources() -> Vec<PathBuf> {
     files(&root().join("crates"), &[".rs"])
 }
 
@@ -55,7 +55,7 @@ fn crate_of(path: &Path) -> String {
 
 /// The code of a file that is shipped: without comments and without the tests
 /// at its end.
-fn shipped_code(path: &Path) -> Vec<(usize, String)> {
+pub(crate) fn shipped_code(path: &Path) -> Vec<(usize, String)> {
     fs::read_to_string(path)
         .unwrap()
         .lines()
@@ -66,7 +66,7 @@ fn shipped_code(path: &Path) -> Vec<(usize, String)> {
         .collect()
 }
 
-fn is_shipped(path: &Path) -> bool {
+pub(crate) fn is_shipped(path: &Path) -> bool {
     let below = path.strip_prefix(root().join("crates")).unwrap();
     let for_tests = below
         .iter()

@@ -18,7 +18,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn help(command: &[String]) -> String {
+pub(crate) fn help(command: &[String]) -> String {
     let mut args: Vec<&str> = command.iter().map(String::as_str).collect();
     args.push("--help");
     let output = fathom(&args);
@@ -27,7 +27,7 @@ fn help(command: &[String]) -> String {
 }
 
 /// Every command, found as a reader finds them: from the lists in the help texts.
-fn commands() -> Vec<Vec<String>> {
+pub(crate) fn commands() -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut open = vec![Vec::new()];
     while let Some(command) = open.pop() {

@@ -76,3 +76,4 @@ mod threads;
 mod traps;
 #[cfg(target_os = "linux")]
 mod verdict;
+mod writers;
