@@ -100,8 +100,9 @@ pub fn take(config: &mut Config, text: &str, name: &str) -> Result<Vec<Warning>,
 /// # Errors
 /// When the system refuses; the file is as it was.
 pub fn save(path: &Path, text: &str, keep_old: bool) -> Result<bool, CampaignError> {
+    fathom_fleet::named_file::may_write(path).map_err(CampaignError::Refused)?;
     // Where a link points to, so that the link stays one.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = &fathom_record::destination(path).map_err(|error| CampaignError::io(path, error))?;
     let old = fs::read(path);
     if old.as_ref().is_ok_and(|old| old == text.as_bytes()) {
         return Ok(false);
@@ -138,10 +139,18 @@ fn write(file: &mut File, like: &Path, text: &str) -> io::Result<()> {
 
 /// Gives a file a second name, in the place of what had that name.
 fn keep(path: &Path, old: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(old) {
+        Ok(meta) if !meta.is_file() && !meta.is_symlink() => {
+            return Err(io::Error::other(format!("{} is no file", old.display())));
+        }
+        _ => {}
+    }
     match fs::remove_file(old) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     // Some file systems have no hard links.
-    fs::hard_link(path, old).or_else(|_| fs::copy(path, old).map(drop))
+    fs::hard_link(path, old).or_else(|_| {
+        fathom_record::replace(old, |to| io::copy(&mut File::open(path)?, to).map(drop))
+    })
 }

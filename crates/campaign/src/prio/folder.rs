@@ -1,7 +1,7 @@
 //! The folder of results, laid out as cdl_bench has it.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use fathom_device::health::LIMIT_FIGURES;
@@ -70,22 +70,37 @@ impl ResultFolder {
         let to = self.outdir.join(name);
         fs::create_dir_all(&to)?;
         let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
-        fs::write(to.join("fio.log"), select(&kept, &[OutputFormat::Normal]))?;
+        write(&to.join("fio.log"), &select(&kept, &[OutputFormat::Normal]))?;
         let counts = self.counts();
         if !counts.is_empty() {
-            fs::write(to.join(STATISTICS), counts)?;
+            write(&to.join(STATISTICS), counts.as_ref())?;
         }
         let (from, to) = (raw_dir.join(&self.log), to.join(&self.log));
         if !from.exists() {
             return Ok(());
         }
+        may_write(&to)?;
         match fs::remove_file(&to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         // A log may be large: one file under both names where that can be.
-        fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop))
+        fs::hard_link(&from, &to).or_else(|_| {
+            fathom_record::replace(&to, |to| {
+                io::copy(&mut fs::File::open(&from)?, to).map(drop)
+            })
+        })
     }
+}
+
+/// The folder is the user's: a link or a device in it stays what it is.
+fn may_write(path: &Path) -> io::Result<()> {
+    fathom_fleet::named_file::may_write(path).map_err(io::Error::other)
+}
+
+pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    may_write(path)?;
+    fathom_record::replace(path, |file| file.write_all(bytes))
 }
 
 impl ResultFolder {

@@ -238,7 +238,8 @@ impl DiskSwitch {
         let folder = self.disk.outdir.clone().unwrap_or_else(raw);
         let folder = folder.join(workload.name());
         let path = folder.join("cdl_descriptors");
-        let written = fs::create_dir_all(&folder).and_then(|()| fs::write(&path, text));
+        let written =
+            fs::create_dir_all(&folder).and_then(|()| super::folder::write(&path, text.as_bytes()));
         written.map_err(|error| format!("{}: {error}", path.display()))
     }
 }

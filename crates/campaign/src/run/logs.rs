@@ -157,7 +157,8 @@ impl Logs {
     fn epoch(&self, name: &str) -> io::Result<()> {
         let dir = self.dir.join("runs");
         fs::create_dir_all(&dir)?;
-        fs::write(dir.join(name), format!("{}\n", now()))
+        let line = format!("{}\n", now());
+        fathom_record::replace(&dir.join(name), |file| file.write_all(line.as_bytes()))
     }
 
     /// Writes a line to the device's file in the folder `log` of the logs.
@@ -175,10 +176,9 @@ impl Logs {
             );
         }
         line.push('\n');
-        let mut file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(dir.join(&self.device))?;
+        // A link or a device in this folder is nobody's log.
+        let path = fathom_record::destination(&dir.join(&self.device))?;
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
         file.write_all(line.as_bytes())
     }
 }

@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use fathom_device::safety::{Confirmations, WriteJudge};
 use fathom_device::threads::NoThread;
-use fathom_fleet::MaxErrors;
+use fathom_fleet::{MaxErrors, named_file};
 use fathom_model::Exit;
 use fathom_record::Tag;
 use serde_json::{Map, Value, json};
@@ -354,11 +353,7 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
 /// # Errors
 /// Exit 4: a device, or a file that is in use as one.
 pub fn may_write(path: &Path) -> anyhow::Result<()> {
-    let judge = WriteJudge::new(&Confirmations::default());
-    judge.output(path).map_err(|refusal| {
-        let message = refusal.to_string();
-        ExitError::new(Exit::Refused, message).into()
-    })
+    named_file::may_write(path).map_err(|message| ExitError::new(Exit::Refused, message).into())
 }
 
 /// Writes what a command makes to a path that the user named, whole or not at all: another
@@ -369,9 +364,9 @@ pub fn may_write(path: &Path) -> anyhow::Result<()> {
 pub fn write_named(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
     may_write(path)?;
     let bytes = bytes.as_ref();
-    let written = match path.exists() && !path.is_file() {
+    let written = match named_file::is_stream(path) {
         // Nothing takes the place of a pipe or of /dev/stderr.
-        true => std::fs::write(path, bytes),
+        true => named_file::stream(path).and_then(|mut stream| stream.write_all(bytes)),
         false => fathom_record::replace(path, |file| file.write_all(bytes)),
     };
     written.with_context(|| format!("cannot write {}", path.display()))

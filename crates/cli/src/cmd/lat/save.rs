@@ -52,7 +52,8 @@ impl Saving<'_> {
             Slot::Occupied(open) => open.into_mut(),
             Slot::Vacant(new) => {
                 crate::cmd::may_write(&path()).map_err(|error| named(io::Error::other(error)))?;
-                let file = File::create(path()).map_err(named)?;
+                let to = fathom_record::destination(&path()).map_err(named)?;
+                let file = File::create(to).map_err(named)?;
                 new.insert(BufWriter::new(file))
             }
         };

@@ -3,7 +3,6 @@
 mod baselines;
 pub mod live;
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::slice;
@@ -112,9 +111,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         .clone()
         .unwrap_or_else(|| archived::beside(&own, name));
     crate::cmd::may_write(&file)?;
-    if file.exists() && !file.is_file() {
+    if fathom_fleet::named_file::is_stream(&file) {
         // Nothing takes the place of a pipe or of /dev/stderr.
-        let pipe = File::create(&file).with_context(|| file.display().to_string())?;
+        let pipe =
+            fathom_fleet::named_file::stream(&file).with_context(|| file.display().to_string())?;
         page.write(&mut BufWriter::with_capacity(1 << 20, pipe))?;
         return Ok(Exit::Success);
     }

@@ -523,7 +523,7 @@ fn show(global: &Global, output: Output<'_>, dir: &Path, steps: &[JobStep]) -> a
         written.extend(select(&kept, &formats));
     }
     match output.file {
-        Some(path) => fs::write(path, written).with_context(|| path.display().to_string()),
+        Some(path) => crate::cmd::write_named(path, written),
         None => {
             out::bytes(&written);
             Ok(())
