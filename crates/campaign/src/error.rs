@@ -93,6 +93,9 @@ pub enum CampaignError {
         /// What there is.
         known: String,
     },
+    /// A file may not be written: a device, or somebody else's.
+    #[error("{0}")]
+    Refused(String),
     /// A folder that is to become a campaign holds something.
     #[error(
         "{0} is not empty: nothing was written; --force adds the files that are missing and \
@@ -144,7 +147,7 @@ impl CampaignError {
             | Self::Setting { .. }
             | Self::NothingCalled { .. }
             | Self::NoDefconfig { .. } => Exit::Input,
-            Self::NotEmpty(_) | Self::ByHand(_) => Exit::Refused,
+            Self::NotEmpty(_) | Self::ByHand(_) | Self::Refused(_) => Exit::Refused,
             Self::Io { .. } => Exit::Failed,
         }
     }

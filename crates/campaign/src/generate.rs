@@ -160,7 +160,8 @@ fn write(
 
 /// Not synced: it can be made again.
 fn replace(path: &Path, text: &[u8]) -> Result<(), CampaignError> {
-    fathom_device::named::write(path, |file| file.write_all(text))
+    fathom_fleet::named_file::may_write(path).map_err(CampaignError::Refused)?;
+    fathom_record::replace(path, |file| file.write_all(text))
         .map_err(|error| CampaignError::io(path, error))
 }
 

@@ -9,7 +9,7 @@ const TEST_SUPPORT: &str = "testkit";
 /// A file that is longer can no longer be read in one sitting.
 const MAX_LINES: usize = 800;
 
-pub(crate) fn root() -> PathBuf {
+fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .ancestors()
         .nth(2)
@@ -43,7 +43,7 @@ fn files(dir: &Path, endings: &[&str]) -> Vec<PathBuf> {
     found
 }
 
-pub(crate) fn sources() -> Vec<PathBuf> {
+fn sources() -> Vec<PathBuf> {
     files(&root().join("crates"), &[".rs"])
 }
 
@@ -55,7 +55,7 @@ fn crate_of(path: &Path) -> String {
 
 /// The code of a file that is shipped: without comments and without the tests
 /// at its end.
-pub(crate) fn shipped_code(path: &Path) -> Vec<(usize, String)> {
+fn shipped_code(path: &Path) -> Vec<(usize, String)> {
     fs::read_to_string(path)
         .unwrap()
         .lines()
@@ -66,7 +66,7 @@ pub(crate) fn shipped_code(path: &Path) -> Vec<(usize, String)> {
         .collect()
 }
 
-pub(crate) fn is_shipped(path: &Path) -> bool {
+fn is_shipped(path: &Path) -> bool {
     let below = path.strip_prefix(root().join("crates")).unwrap();
     let for_tests = below
         .iter()
@@ -315,4 +315,124 @@ fn what_must_be_one_does_not_become_more() {
             "{what}: {most} at most, and there are {found:#?}"
         );
     }
+}
+
+/// Ways to make a file or write over one. What a user names goes through
+/// `fathom_fleet::named_file` and `fathom_record::replace`, which make no file of a device,
+/// follow no link out of a folder, and leave nothing half-written. Every other place is
+/// here, with its reason.
+const WRITERS: [(&str, usize, &str); 33] = [
+    ("campaign/src/flow/command.rs", 1, "in a record's folder"),
+    ("campaign/src/folder/init.rs", 1, "new files only"),
+    ("campaign/src/prio/script.rs", 1, "in a record's folder"),
+    (
+        "campaign/src/quick/folder.rs",
+        1,
+        "the tag of a folder of its own",
+    ),
+    (
+        "campaign/src/run/logs.rs",
+        1,
+        "behind what is there, in no link's or device's place",
+    ),
+    ("campaign/src/run/planfile.rs", 2, "in a record's folder"),
+    ("campaign/src/run/records.rs", 1, "in a record's folder"),
+    ("cli/src/cmd/demo.rs", 1, "in a new folder"),
+    ("cli/src/cmd/doctor/native.rs", 1, "in a temporary folder"),
+    ("cli/src/cmd/hosts.rs", 1, "in a record's folder"),
+    ("cli/src/cmd/import.rs", 1, "in a record's folder"),
+    ("cli/src/cmd/import/fio_tests.rs", 1, "in a record's folder"),
+    ("cli/src/cmd/lat/save.rs", 1, "judged, many at a time"),
+    ("cli/src/cmd/serve.rs", 1, "its own state"),
+    ("cli/src/pictures.rs", 1, "in a temporary folder"),
+    ("cluster/src/caches.rs", 1, "in a record's folder"),
+    ("cluster/src/cluster_run.rs", 1, "in a record's folder"),
+    (
+        "cluster/src/background_load/drive.rs",
+        1,
+        "in a volume that it has claimed",
+    ),
+    ("device/src/command.rs", 1, "attributes of sysfs"),
+    ("device/src/scratch.rs", 1, "in a temporary folder"),
+    ("engine/src/fio/client/mod.rs", 1, "in a record's folder"),
+    ("engine/src/fio/raw.rs", 2, "in a record's folder"),
+    (
+        "engine/src/native/commands.rs",
+        1,
+        "what a job's command prints, judged before",
+    ),
+    ("engine/src/native/dump.rs", 1, "new files only"),
+    (
+        "engine/src/native/files.rs",
+        2,
+        "the files of jobs, judged before",
+    ),
+    (
+        "engine/src/native/iolog_file.rs",
+        1,
+        "logs of jobs, judged before",
+    ),
+    (
+        "engine/src/native/log_file.rs",
+        1,
+        "logs of jobs, judged before",
+    ),
+    ("engine/src/native/output.rs", 1, "in a record's folder"),
+    ("engine/src/native/replay.rs", 1, "in a record's folder"),
+    ("engine/src/native/scheduler.rs", 2, "attributes of sysfs"),
+    (
+        "engine/src/native/verify/state.rs",
+        1,
+        "states of jobs, judged before",
+    ),
+    ("fleet/src/hosts/file_parts.rs", 1, "in a record's folder"),
+    ("fleet/src/ssh/fio.rs", 1, "in a record's folder"),
+];
+
+#[test]
+fn every_file_is_made_by_the_one_writer_or_for_a_reason() {
+    const WAYS: [&str; 8] = [
+        "File::create(",
+        "File::create_new(",
+        "fs::write(",
+        "fs::rename(",
+        "fs::copy(",
+        ".create(true",
+        ".create(job",
+        ".create_new(true",
+    ];
+    let uses = |code: &str, way: &str| {
+        let is_word = |before: &str| before.ends_with(|c: char| c.is_alphanumeric());
+        let mut places = code.match_indices(way);
+        places.any(|(at, _)| way.starts_with('.') || !is_word(&code[..at]))
+    };
+    let mut found: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for path in sources().iter().filter(|path| is_shipped(path)) {
+        // The record's own folder is written by its crate alone.
+        if matches!(crate_of(path).as_str(), "record" | "testkit") {
+            continue;
+        }
+        let name = path.strip_prefix(root().join("crates")).unwrap();
+        for (line, code) in shipped_code(path) {
+            if WAYS.iter().any(|way| uses(&code, way)) {
+                let name = name.display().to_string();
+                found.entry(name).or_default().push(line);
+            }
+        }
+    }
+    let mut faults = Vec::new();
+    for (name, lines) in &found {
+        match WRITERS.iter().find(|(known, ..)| known == name) {
+            Some((_, count, _)) if *count == lines.len() => {}
+            known => faults.push(format!(
+                "{name}: lines {lines:?} make files, and {} is known",
+                known.map_or(0, |(_, count, _)| *count)
+            )),
+        }
+    }
+    let gone = WRITERS
+        .iter()
+        .filter(|(name, ..)| !found.contains_key(*name));
+    faults.extend(gone.map(|(name, ..)| format!("{name} makes no files any more")));
+    assert!(faults.is_empty(), "{faults:#?}");
 }

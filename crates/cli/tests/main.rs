@@ -76,4 +76,5 @@ mod threads;
 mod traps;
 #[cfg(target_os = "linux")]
 mod verdict;
+#[cfg(target_os = "linux")]
 mod writers;

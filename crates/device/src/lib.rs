@@ -34,7 +34,6 @@ mod hold;
 pub mod identity;
 mod loop_status;
 pub mod mounts;
-pub mod named;
 pub mod names;
 pub mod node;
 mod openers;

@@ -83,26 +83,6 @@ pub enum Refusal {
         /// The path as it was given.
         path: PathBuf,
     },
-    /// A link whose file lies in another folder.
-    #[error(
-        "{path} is a link to {to}, in another folder; nothing was written\n  to do: name that file itself, or remove the link"
-    )]
-    LeadsElsewhere {
-        /// The path as it was given.
-        path: PathBuf,
-        /// Where it leads.
-        to: PathBuf,
-    },
-    /// A file that holds something else than what would take its place.
-    #[error(
-        "{path} holds {has}, not what would take its place; it is as it was\n  to do: name another file, or remove this one"
-    )]
-    OtherContent {
-        /// The path as it was given.
-        path: PathBuf,
-        /// What it holds.
-        has: &'static str,
-    },
     /// It is in use, or carries something that may be wanted.
     #[error("{0}")]
     InUse(Box<InUse>),

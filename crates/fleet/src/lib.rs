@@ -7,6 +7,7 @@ pub mod hosts;
 pub mod kube;
 pub mod local;
 mod max_errors;
+pub mod named_file;
 pub mod ssh;
 mod targets;
 

@@ -42,7 +42,7 @@ pub use list::{ListedRun, RunSummary, find, fitting, list, record_dirs};
 pub use reader::{DamagedLines, Entries, Record, RecordPart};
 pub use redaction::{RedactedRecord, Redaction};
 pub use removal::{Removal, folder_bytes, remove_leftovers};
-pub use replace::replace;
+pub use replace::{destination, replace};
 pub use segment::{is_log, log_bytes};
 pub use stamp::stamp;
 pub use stats::{NodeStats, STATS_FORMAT, StatsHeader, StatsLine, StatsWriter};

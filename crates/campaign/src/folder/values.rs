@@ -4,8 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use fathom_device::named;
-use fathom_device::safety::Refusal;
 use fathom_kconfig::{Config, Warning, WarningKind};
 
 use super::{DEFCONFIGS, Folder, shipped};
@@ -102,25 +100,18 @@ pub fn take(config: &mut Config, text: &str, name: &str) -> Result<Vec<Warning>,
 /// # Errors
 /// When the system refuses; the file is as it was.
 pub fn save(path: &Path, text: &str, keep_old: bool) -> Result<bool, CampaignError> {
-    named::check(path).map_err(|refusal| CampaignError::io(path, io::Error::other(refusal)))?;
+    fathom_fleet::named_file::may_write(path).map_err(CampaignError::Refused)?;
     // Where a link points to, so that the link stays one.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = &fathom_record::destination(path).map_err(|error| CampaignError::io(path, error))?;
     let old = fs::read(path);
-    if let (false, Ok(old)) = (keep_old, &old)
-        && !is_configuration(old)
-    {
-        let path = path.clone();
-        let has = "no configuration";
-        let refusal = Refusal::OtherContent {
-            path: path.clone(),
-            has,
-        };
-        return Err(CampaignError::io(path, io::Error::other(refusal)));
-    }
     if old.as_ref().is_ok_and(|old| old == text.as_bytes()) {
         return Ok(false);
     }
-    let written = named::write(path, |file| {
+    if !keep_old && old.as_ref().is_ok_and(|old| !is_configuration(old)) {
+        let what = "holds no configuration; it is as it was\n  to do: name another file";
+        return Err(CampaignError::Refused(format!("{} {what}", path.display())));
+    }
+    let written = fathom_record::replace(path, |file| {
         write(file, path, text)?;
         match keep_old && old.is_ok() {
             true => keep(path, &old_name(path)),
@@ -160,11 +151,18 @@ fn write(file: &mut File, like: &Path, text: &str) -> io::Result<()> {
 
 /// Gives a file a second name, in the place of what had that name.
 fn keep(path: &Path, old: &Path) -> io::Result<()> {
-    named::check(old).map_err(io::Error::other)?;
+    match fs::symlink_metadata(old) {
+        Ok(meta) if !meta.is_file() && !meta.is_symlink() => {
+            return Err(io::Error::other(format!("{} is no file", old.display())));
+        }
+        _ => {}
+    }
     match fs::remove_file(old) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
     }
     // Some file systems have no hard links.
-    fs::hard_link(path, old).or_else(|_| fs::copy(path, old).map(drop))
+    fs::hard_link(path, old).or_else(|_| {
+        fathom_record::replace(old, |to| io::copy(&mut File::open(path)?, to).map(drop))
+    })
 }

@@ -5,7 +5,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use fathom_device::health::LIMIT_FIGURES;
-use fathom_device::named;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::{OutputFormat, select};
 use fathom_model::{Event, EvidenceSum};
@@ -71,26 +70,37 @@ impl ResultFolder {
         let to = self.outdir.join(name);
         fs::create_dir_all(&to)?;
         let kept = fs::read(raw_dir.join(raw::OUT)).unwrap_or_default();
-        let printed = select(&kept, &[OutputFormat::Normal]);
-        named::write(&to.join("fio.log"), |file| file.write_all(&printed))?;
+        write(&to.join("fio.log"), &select(&kept, &[OutputFormat::Normal]))?;
         let counts = self.counts();
         if !counts.is_empty() {
-            named::write(&to.join(STATISTICS), |file| {
-                file.write_all(counts.as_bytes())
-            })?;
+            write(&to.join(STATISTICS), counts.as_ref())?;
         }
         let (from, to) = (raw_dir.join(&self.log), to.join(&self.log));
         if !from.exists() {
             return Ok(());
         }
-        named::check(&to).map_err(io::Error::other)?;
+        may_write(&to)?;
         match fs::remove_file(&to) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         // A log may be large: one file under both names where that can be.
-        fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop))
+        fs::hard_link(&from, &to).or_else(|_| {
+            fathom_record::replace(&to, |to| {
+                io::copy(&mut fs::File::open(&from)?, to).map(drop)
+            })
+        })
     }
+}
+
+/// The folder is the user's: a link or a device in it stays what it is.
+fn may_write(path: &Path) -> io::Result<()> {
+    fathom_fleet::named_file::may_write(path).map_err(io::Error::other)
+}
+
+pub(super) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    may_write(path)?;
+    fathom_record::replace(path, |file| file.write_all(bytes))
 }
 
 impl ResultFolder {

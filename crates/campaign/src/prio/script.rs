@@ -1,13 +1,11 @@
 //! What is switched and measured, one after the other.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use fathom_device::cdl::{CdlPage, Page, file};
 use fathom_device::command::{Issue, KernelDevices};
-use fathom_device::named;
 use fathom_device::priority::{Info, Interface};
 use fathom_device::switches::{PriorityMode, SwitchError, Switches};
 use fathom_device::{Sys, SysBlock};
@@ -216,8 +214,7 @@ impl DiskSwitch {
             let what = format!("Uploading {} CDL page", page.kind);
             (doing.tell)(Event::Preparing { what });
             let path = folder.join(format!("{}.cdl", page.kind));
-            let text = file::render(page);
-            let written = fathom_record::replace(&path, |file| file.write_all(text.as_ref()));
+            let written = fs::write(&path, file::render(page));
             written.map_err(|error| format!("{}: {error}", path.display()))?;
             let uploaded = switches.upload(page, &path);
             uploaded.map_err(|error| error.to_string())?;
@@ -241,8 +238,8 @@ impl DiskSwitch {
         let folder = self.disk.outdir.clone().unwrap_or_else(raw);
         let folder = folder.join(workload.name());
         let path = folder.join("cdl_descriptors");
-        let written = fs::create_dir_all(&folder)
-            .and_then(|()| named::write(&path, |file| file.write_all(text.as_ref())));
+        let written =
+            fs::create_dir_all(&folder).and_then(|()| super::folder::write(&path, text.as_bytes()));
         written.map_err(|error| format!("{}: {error}", path.display()))
     }
 }

@@ -304,7 +304,7 @@ impl Shelf {
             reason: error.to_string(),
         })?;
         // Written beside and renamed: a full disk must not cost the old baseline.
-        let written = fathom_device::named::write(&path, |file| {
+        let written = fathom_fleet::named_file::write(&path, |file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         });

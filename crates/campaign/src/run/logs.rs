@@ -2,11 +2,9 @@
 //! `Action|DUT|seconds since 1970|details`. Scripts follow them; Fathom itself
 //! never reads them.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-
-use fathom_device::named;
 
 use crate::precondition::PreconditionMethod;
 
@@ -159,7 +157,8 @@ impl Logs {
     fn epoch(&self, name: &str) -> io::Result<()> {
         let dir = self.dir.join("runs");
         fs::create_dir_all(&dir)?;
-        named::write(&dir.join(name), |file| writeln!(file, "{}", now()))
+        let line = format!("{}\n", now());
+        fathom_record::replace(&dir.join(name), |file| file.write_all(line.as_bytes()))
     }
 
     /// Writes a line to the device's file in the folder `log` of the logs.
@@ -177,7 +176,10 @@ impl Logs {
             );
         }
         line.push('\n');
-        named::append(&dir.join(&self.device))?.write_all(line.as_bytes())
+        // A link or a device in this folder is nobody's log.
+        let path = fathom_record::destination(&dir.join(&self.device))?;
+        let mut file = OpenOptions::new().append(true).create(true).open(path)?;
+        file.write_all(line.as_bytes())
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -288,19 +288,17 @@ fn write_lines<'p>(
     stages: &[PlannedStage],
     steps: impl Iterator<Item = StepLine<'p>>,
 ) -> io::Result<()> {
-    fathom_record::replace(&dir.join(PLAN_FILE), |file| {
-        let mut file = BufWriter::new(file);
-        push(&mut file, head)?;
-        for stage in stages {
-            push(&mut file, stage)?;
-        }
-        for step in steps {
-            push(&mut file, &step)?;
-        }
-        file.into_inner()
-            .map_err(io::IntoInnerError::into_error)?
-            .sync_data()
-    })
+    let fresh = dir.join(".plan.jsonl");
+    let mut file = BufWriter::new(File::create(&fresh)?);
+    push(&mut file, head)?;
+    for stage in stages {
+        push(&mut file, stage)?;
+    }
+    for step in steps {
+        push(&mut file, &step)?;
+    }
+    file.into_inner()?.sync_data()?;
+    fs::rename(fresh, dir.join(PLAN_FILE))
 }
 
 /// The stages that have ended, and those that are left.

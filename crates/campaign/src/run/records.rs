@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fathom_analysis::snia::{CacheSetting, Setup};
@@ -226,8 +225,7 @@ pub(super) fn facts(plan: &ResolvedCampaign, engine: &str, snia: &[Snia]) -> Map
 /// Keeps a copy of the configuration in the record.
 pub(super) fn keep_config(plan: &ResolvedCampaign, dir: &Path) {
     // A plan need not come from a configuration.
-    let _ = fs::read(plan.folder.join(CONFIG))
-        .and_then(|text| fathom_record::replace(&dir.join(CONFIG_COPY), |to| to.write_all(&text)));
+    let _ = fs::copy(plan.folder.join(CONFIG), dir.join(CONFIG_COPY));
 }
 
 /// The path of a job file in the record, by its name there.

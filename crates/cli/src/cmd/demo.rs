@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::Parser as _;
-use fathom_device::named;
 use fathom_model::Exit;
 use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
@@ -72,7 +70,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         let path = record.join(path);
         let folder = path.parent().unwrap_or(&record);
         fs::create_dir_all(folder)
-            .and_then(|()| named::write(&path, |file| file.write_all(text.as_bytes())))
+            .and_then(|()| fs::write(&path, text))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if global.json {

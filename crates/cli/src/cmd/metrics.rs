@@ -176,7 +176,7 @@ impl Exporter {
         told.written = Some(Instant::now());
         drop(told);
         let text = self.text(MetricsFormat::Prometheus);
-        let written = fathom_device::named::write(file, |out| out.write_all(text.as_bytes()));
+        let written = fathom_fleet::named_file::write(file, |out| out.write_all(text.as_bytes()));
         if let Err(error) = written {
             self.told().is_file_lost = true;
             let file = file.display();

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use fathom_device::named;
-use fathom_device::safety::Refusal;
 use fathom_device::threads::NoThread;
-use fathom_fleet::MaxErrors;
+use fathom_fleet::{MaxErrors, named_file};
 use fathom_model::Exit;
 use fathom_record::Tag;
 use serde_json::{Map, Value, json};
@@ -353,12 +351,9 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
 /// Whether a command may write what it makes to a path that the user named.
 ///
 /// # Errors
-/// Exit 4: a device, a file that is in use as one, or a link out of its folder.
+/// Exit 4: a device, or a file that is in use as one.
 pub fn may_write(path: &Path) -> anyhow::Result<()> {
-    named::check(path).map_err(|refusal| {
-        let message = refusal.to_string();
-        ExitError::new(Exit::Refused, message).into()
-    })
+    named_file::may_write(path).map_err(|message| ExitError::new(Exit::Refused, message).into())
 }
 
 /// Writes what a command makes to a path that the user named, whole or not at all: another
@@ -368,8 +363,7 @@ pub fn may_write(path: &Path) -> anyhow::Result<()> {
 /// Those of [`may_write`], and of the file.
 pub fn write_named(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
     may_write(path)?;
-    let bytes = bytes.as_ref();
-    let written = named::write(path, |file| file.write_all(bytes));
+    let written = named_file::write(path, |file| file.write_all(bytes.as_ref()));
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
@@ -396,12 +390,8 @@ pub fn exit_for(error: &anyhow::Error) -> Exit {
     if let Some(error) = error.downcast_ref::<ExitError>() {
         return error.exit;
     }
-    let refuses = |cause: &(dyn std::error::Error + 'static)| {
-        let error = cause.downcast_ref::<std::io::Error>();
-        cause.is::<Refusal>() || error.and_then(named::refusal).is_some()
-    };
-    match error.chain().any(refuses) {
-        true => Exit::Refused,
-        false => Exit::Failed,
+    match named_file::Refused::among(error.chain()) {
+        Some(_) => Exit::Refused,
+        None => Exit::Failed,
     }
 }

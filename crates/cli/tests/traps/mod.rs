@@ -24,6 +24,7 @@ macro_rules! require {
 }
 
 mod elsewhere;
+mod named;
 mod replayed;
 
 fn program() -> ProgramUnderTest {

@@ -179,7 +179,7 @@ fn image(global: &Global, args: &ImageArgs) -> anyhow::Result<Exit> {
         "aarch64" => "arm64",
         other => other,
     };
-    fathom_device::named::write(&args.file, |file| {
+    fathom_fleet::named_file::write(&args.file, |file| {
         fathom_cluster::image::write(&program, &args.name, architecture, &mut *file)
     })
     .with_context(|| args.file.display().to_string())?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use clap::Subcommand;
+use fathom_campaign::CampaignError;
 use fathom_campaign::folder::{self, Folder};
 use fathom_kconfig::{Config, SymbolId, Warning};
 use fathom_model::Exit;
@@ -235,7 +236,10 @@ fn read(path: &Path) -> Result<String, ExitError> {
 
 /// Writes a configuration; see [`folder::save`].
 fn save(path: &Path, text: &str, keep_old: bool) -> anyhow::Result<bool> {
-    folder::save(path, text, keep_old).with_context(|| format!("cannot write {}", path.display()))
+    match folder::save(path, text, keep_old) {
+        Err(refused @ CampaignError::Refused(_)) => Err(exit_error(refused).into()),
+        saved => saved.with_context(|| format!("cannot write {}", path.display())),
+    }
 }
 
 fn texts(warnings: &[Warning]) -> Vec<String> {

@@ -51,7 +51,7 @@ pub fn run(global: &Global, args: &Args, dir: &Path) -> anyhow::Result<Exit> {
     crate::cmd::may_write(&path)?;
     let cannot = || format!("cannot write {}", path.display());
     std::fs::create_dir_all(&to).with_context(cannot)?;
-    let n = fathom_device::named::write(&path, |file| {
+    let n = fathom_fleet::named_file::write(&path, |file| {
         write(what, form, dir, &mut |piece| {
             file.write_all(piece).with_context(cannot)
         })

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as Slot;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
-use fathom_device::named::Draft;
 use fathom_engine::fio::log::{self, Collect, Options, TimeOrigin};
 use fathom_model::{LogEntry, PrioColumn, units};
 
@@ -19,7 +19,7 @@ use crate::out;
 /// What writes the latencies of each priority; the first error ends it.
 #[derive(Default)]
 struct LatencyFiles {
-    open: BTreeMap<u16, BufWriter<Draft>>,
+    open: BTreeMap<u16, BufWriter<File>>,
     failed: Option<(PathBuf, io::Error)>,
 }
 
@@ -51,8 +51,10 @@ impl Saving<'_> {
         let file = match files.open.entry(entry.prio) {
             Slot::Occupied(open) => open.into_mut(),
             Slot::Vacant(new) => {
-                let draft = Draft::begin(&path()).map_err(named)?;
-                new.insert(BufWriter::new(draft))
+                crate::cmd::may_write(&path()).map_err(|error| named(io::Error::other(error)))?;
+                let to = fathom_record::destination(&path()).map_err(named)?;
+                let file = File::create(to).map_err(named)?;
+                new.insert(BufWriter::new(file))
             }
         };
         writeln!(file, "{}", entry.value).map_err(named)
@@ -95,7 +97,6 @@ pub(super) fn save(global: &Global, log: &Path, args: &Args) -> anyhow::Result<(
     for (_, file) in std::mem::take(&mut files.open) {
         file.into_inner()
             .map_err(io::IntoInnerError::into_error)
-            .and_then(Draft::finish)
             .with_context(|| format!("cannot write the latencies of {}", log.display()))?;
     }
     if !global.quiet {

@@ -9,7 +9,6 @@ use std::slice;
 use std::sync::Arc;
 
 use anyhow::Context;
-use fathom_device::named;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_report::html::{self, AgainstBaseline, HtmlError, PageExtras};
 use serde::Serialize;
@@ -112,11 +111,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         .clone()
         .unwrap_or_else(|| archived::beside(&own, name));
     crate::cmd::may_write(&file)?;
-    let is_stream = file.exists() && !file.is_file();
-    let bytes = to_file(&page, &file)?;
-    if is_stream {
+    if fathom_fleet::named_file::is_stream(&file) {
+        // Nothing takes the place of a pipe or of /dev/stderr.
+        let pipe =
+            fathom_fleet::named_file::stream(&file).with_context(|| file.display().to_string())?;
+        page.write(&mut BufWriter::with_capacity(1 << 20, pipe))?;
         return Ok(Exit::Success);
     }
+    let bytes = to_file(&page, &file)?;
     if global.json {
         out::json(&Document {
             schema: "fathom.report-file/1",
@@ -218,7 +220,7 @@ fn to_stdout(global: &Global, page: &WrittenPage) -> anyhow::Result<Exit> {
 /// Writes the page and puts it in place whole: one that is shown somewhere is never half
 /// a page. Gives its size.
 fn to_file(page: &WrittenPage, file: &Path) -> anyhow::Result<u64> {
-    let written = named::write(file, |out| {
+    let written = fathom_fleet::named_file::write(file, |out| {
         let mut out = BufWriter::with_capacity(1 << 20, out);
         page.write(&mut out)?;
         Ok::<u64, HtmlError>(out.get_ref().metadata()?.len())

@@ -110,7 +110,7 @@ fn name_of(dir: &Path) -> String {
 
 /// Writes the archive whole or not at all; its size.
 fn write(dirs: &[PathBuf], file: &Path) -> anyhow::Result<(archive::ArchivedRuns, u64)> {
-    let done = fathom_device::named::write(file, |to: &mut File| {
+    let done = fathom_fleet::named_file::write(file, |to: &mut File| {
         let archived = archive::pack(dirs, &*to).map_err(ArchiveError::Record)?;
         Ok((archived, to.metadata()?.len()))
     });

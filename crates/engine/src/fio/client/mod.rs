@@ -13,7 +13,6 @@ use std::path::{Component, Path};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use fathom_device::named;
 use fathom_device::scratch::OWNER;
 use fathom_device::threads;
 use fathom_model::{
@@ -281,9 +280,7 @@ impl ServerSet {
                 };
                 let to = work_dir.join(name);
                 // The folders are often on different file systems.
-                let kept = std::fs::File::open(&from)
-                    .and_then(|mut log| named::write(&to, |file| std::io::copy(&mut log, file)));
-                if let Err(error) = kept {
+                if let Err(error) = std::fs::copy(&from, &to) {
                     let what = format!("this log of a server cannot be kept: {error}");
                     let failure = Failure::new(FailureKind::Record, what);
                     failures.push(failure.about(to.display().to_string()));
