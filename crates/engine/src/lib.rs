@@ -18,6 +18,7 @@ pub use fathom_model::Outcome;
 
 pub mod bounded;
 pub mod choice;
+pub mod existing;
 pub mod fio;
 pub mod foreign;
 pub mod idle;

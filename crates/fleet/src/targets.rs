@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
 use fathom_device::{Claim, Sys, space};
+use fathom_engine::existing::{self, Owner};
 use fathom_engine::jobfile::{self, JobFile, variable};
 use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_engine::{Control, Request, layout};
@@ -13,9 +15,11 @@ use fathom_model::{Failure, FailureKind, JobSpec, units};
 
 /// The targets of a run's steps. From the first step that writes to a device on the
 /// run is the device's only exclusive holder.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TargetCheck {
     confirmed: Confirmations,
+    /// When the run began, in all its starts: files that were made since are its own.
+    began: SystemTime,
     claim: Claim,
     /// Devices that this run has written to, by the paths that led to them then: what
     /// they carry is its own.
@@ -38,10 +42,13 @@ pub(crate) struct PreparedTargets {
 impl TargetCheck {
     /// For a run to which these words confirm devices.
     #[must_use]
-    pub fn new(destroy: &[String]) -> Self {
+    pub fn new(destroy: &[String], began: SystemTime) -> Self {
         Self {
             confirmed: Confirmations(destroy.to_vec()),
-            ..Self::default()
+            began,
+            claim: Claim::default(),
+            written: BTreeSet::new(),
+            unseen: None,
         }
     }
 
@@ -91,6 +98,12 @@ impl TargetCheck {
             // A mkfs among them would find the device in use.
             self.release();
         }
+        let owner = Owner {
+            destroy: &self.confirmed.0,
+            began: self.began,
+        };
+        existing::check(&jobs, &request.work_dir, owner)
+            .map_err(|what| Failure::new(FailureKind::Refused, what))?;
         let judge = WriteJudge::new(&self.confirmed);
         for used in &uses {
             let judged = match used.action {

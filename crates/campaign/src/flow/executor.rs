@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_device::Hold;
+use fathom_engine::existing;
 use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::SIMULATED;
 use fathom_engine::{Control, Sink as _};
@@ -546,7 +547,8 @@ impl<'f> Ready<'f> {
             observer(event);
         };
         let is_here = self.checked.is_here;
-        let targets = is_here.then(|| TargetCheck::new(&self.flow.options.destroy));
+        let began = existing::began(&dir);
+        let targets = is_here.then(|| TargetCheck::new(&self.flow.options.destroy, began));
         let mut session = Session::new(writer, targets, control, &mut observe, t_ms);
         session.limit_errors(self.flow.options.max_errors);
         followers.write_log(|log, _| log.begin());

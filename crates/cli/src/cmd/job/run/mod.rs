@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
 use fathom_campaign::Ledgers;
@@ -12,6 +12,7 @@ use fathom_campaign::flow::{
 use fathom_campaign::run::RunError;
 use fathom_engine::Control;
 use fathom_engine::choice::{self, NoEngine};
+use fathom_engine::existing::{self, Owner};
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::raw;
 use fathom_engine::fio::stream::select;
@@ -294,7 +295,10 @@ impl JobPlan {
         repeat: &dyn Fn(Vec<JobStep>) -> Box<dyn Script>,
     ) -> anyhow::Result<(Ran, Vec<JobStep>)> {
         let work_dir = self.work_dir.clone().unwrap_or_default();
-        let checked = self.check(&plan, &work_dir)?;
+        let began = record
+            .as_deref()
+            .map_or_else(SystemTime::now, existing::began);
+        let checked = self.check(&plan, &work_dir, began)?;
         let steps = self.steps(&plan, &work_dir);
         let script = repeat(steps.clone());
         let flow = self.flow(global, script.as_ref(), command, record, (work_dir, kept));
@@ -328,8 +332,8 @@ impl JobPlan {
         Ok((ran, steps))
     }
 
-    /// What is found of the engine and the targets.
-    fn check(&self, plan: &Plan, work_dir: &Path) -> anyhow::Result<Checked> {
+    /// What is found of the engine and the targets, for a run that began then.
+    fn check(&self, plan: &Plan, work_dir: &Path, began: SystemTime) -> anyhow::Result<Checked> {
         let (selected, note) = match &self.hosts {
             Some(hosts) => (EngineHandle::Remote(Box::new(hosts.engine(self)?)), None),
             None => engine::choose(self, plan).map_err(|none| failed(RunError::Engine(none)))?,
@@ -349,7 +353,7 @@ impl JobPlan {
                 // Its files are not there yet.
                 (targets, written) = (vec![device.clone()], Vec::new());
             }
-            refusal = plan.against_targets(work_dir, destroy);
+            refusal = plan.against_targets(work_dir, Owner { destroy, began });
         } else if let Some(servers) = &self.servers {
             match clients::check_devices(servers, &plan.steps, destroy) {
                 Ok(told) => notes.extend(told),

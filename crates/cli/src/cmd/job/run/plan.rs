@@ -9,6 +9,7 @@ use fathom_campaign::flow::RunOptions;
 use fathom_campaign::run::RunError;
 use fathom_device::safety::{Confirmations, WriteJudge};
 use fathom_engine::choice::MissingCapability;
+use fathom_engine::existing::{self, Owner};
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
 use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, targets, variable};
@@ -305,14 +306,14 @@ impl Plan {
 
     /// What stands against writing to the targets: that they are not what they seem, or
     /// may not be written to.
-    pub fn against_targets(&self, work_dir: &Path, destroy: &[String]) -> Option<RunError> {
+    pub fn against_targets(&self, work_dir: &Path, owner: Owner<'_>) -> Option<RunError> {
         let mut refusals = Vec::new();
         let mut refuse = |refusal: String| {
             if !refusals.contains(&refusal) {
                 refusals.push(refusal);
             }
         };
-        let judge = WriteJudge::new(&Confirmations(destroy.to_vec()));
+        let judge = WriteJudge::new(&Confirmations(owner.destroy.to_vec()));
         for output in self.outputs(work_dir) {
             if let Err(refusal) = judge.output(&work_dir.join(output)) {
                 refuse(refusal.to_string());
@@ -334,6 +335,9 @@ impl Plan {
                 let path = used.named.display().to_string();
                 unusable.iter().any(|it| it.subject.as_ref() == Some(&path))
             };
+            if let Err(refusal) = existing::check(&step.jobs, work_dir, owner) {
+                refuse(refusal);
+            }
             // What cannot be told is among the refusals already.
             let uses = resolve::all(&step.jobs, work_dir).unwrap_or_default();
             for used in uses.iter().filter(|used| !told(used)) {

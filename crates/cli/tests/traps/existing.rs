@@ -1,0 +1,139 @@
+//! Files that were there before a run, and are not its own.
+
+use std::fs;
+
+use super::{ENGINES, program};
+
+fn refused(output: &std::process::Output, said: &str) {
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(4), "{output:?}");
+    assert!(told.contains(said), "{told}");
+}
+
+#[test]
+fn a_file_that_is_older_than_the_run_is_deleted_by_no_job_without_its_word() {
+    for engine in ENGINES {
+        for how in [
+            "rw=read\nunlink=1",
+            "rw=write\nunlink=1",
+            "ioengine=filedelete\nrw=read",
+        ] {
+            let program = program();
+            let text = format!("[a]\nfilename=precious\nsize=64k\n{how}\n");
+            program.file("a.fio", &text);
+            program.file("precious", &"x".repeat(64 << 10));
+            let run = |more: &[&str]| {
+                program
+                    .run(&[&["job", "run", "a.fio", "-q", "--engine", engine][..], more].concat())
+            };
+            let precious = program.path().join("precious");
+            for more in [&[][..], &["--destroy", "other"], &["--dry-run"]] {
+                refused(&run(more), "would delete");
+                assert_eq!(
+                    fs::read(&precious).unwrap(),
+                    vec![b'x'; 64 << 10],
+                    "{engine} {how}"
+                );
+            }
+            assert!(program.records().is_empty());
+            let done = run(&["--destroy", "precious"]);
+            assert!(done.status.success(), "{engine} {how}: {done:?}");
+            assert!(!precious.exists(), "{engine} {how}");
+        }
+        // Its own files, by fio's names for them, and those of its own run.
+        let program = program();
+        program.file("own.fio", "[a]\nrw=write\nsize=64k\nunlink=1\n");
+        program.file("a.0.0", "of a run before");
+        program.good(&["job", "run", "own.fio", "-q", "--engine", engine]);
+        assert!(!program.path().join("a.0.0").exists());
+        let job = |name: &str, more: &str| {
+            program.file(
+                &format!("{name}.fio"),
+                &format!("[{name}]\nfilename=f\nsize=64k\n{more}\n"),
+            );
+        };
+        job("makes", "rw=write");
+        job("deletes", "rw=read\nunlink=1");
+        let both = [
+            "job",
+            "run",
+            "makes.fio",
+            "deletes.fio",
+            "-q",
+            "--engine",
+            engine,
+        ];
+        program.good(&both);
+        assert!(!program.path().join("f").exists());
+    }
+}
+
+#[test]
+fn a_log_replaces_no_file_that_is_not_such_a_log() {
+    for engine in ENGINES {
+        for (option, name) in [
+            ("write_bw_log=l", "l_bw.1.log"),
+            ("write_iops_log=l", "l_iops.1.log"),
+            ("write_lat_log=l", "l_clat.1.log"),
+            ("write_hist_log=l\nlog_hist_msec=100", "l_clat_hist.1.log"),
+            ("write_iolog=l", "l"),
+            (
+                "verify=crc32c\nverify_state_save=1",
+                "local-a-0-verify.state",
+            ),
+        ] {
+            let program = program();
+            let text = format!("[a]\nrw=write\nsize=64k\n{option}\n");
+            program.file("a.fio", &text);
+            program.file(name, "years of work\n");
+            let run = ["job", "run", "a.fio", "-q", "--engine", engine];
+            refused(&program.run(&run), "no log of this kind");
+            let kept = program.path().join(name);
+            assert_eq!(
+                fs::read_to_string(&kept).unwrap(),
+                "years of work\n",
+                "{engine} {name}"
+            );
+            // A run's own logs are replaced by those of the next.
+            fs::remove_file(&kept).unwrap();
+            program.good(&run);
+            program.good(&run);
+        }
+    }
+}
+
+#[test]
+fn a_file_with_other_names_is_made_longer_by_no_job_that_reads_it() {
+    for engine in ENGINES {
+        let program = program();
+        program.file("a.fio", "[a]\nrw=read\nfilename=short\nsize=64k\n");
+        let short = program.file("short", "short");
+        let other = program.path().join("other");
+        fs::hard_link(&short, &other).unwrap();
+        let run = ["job", "run", "a.fio", "-q", "--engine", engine];
+        refused(&program.run(&run), "2 names");
+        assert_eq!(fs::read_to_string(&other).unwrap(), "short");
+        fs::remove_file(&other).unwrap();
+        program.good(&run);
+    }
+}
+
+#[test]
+fn the_files_of_the_kernel_are_no_targets() {
+    let before = fs::read_to_string("/proc/sys/vm/dirty_ratio").unwrap();
+    for engine in ENGINES {
+        for target in ["/proc/sys/vm/dirty_ratio", "/sys/power/state", "/proc/new"] {
+            for rw in ["read", "write"] {
+                let program = program();
+                let text = format!("[a]\nrw={rw}\nfilename={target}\nsize=4k\n");
+                program.file("a.fio", &text);
+                let output = program.run(&["job", "run", "a.fio", "-q", "--engine", engine]);
+                refused(&output, "a file of the kernel");
+            }
+        }
+    }
+    assert_eq!(
+        fs::read_to_string("/proc/sys/vm/dirty_ratio").unwrap(),
+        before
+    );
+}

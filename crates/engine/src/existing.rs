@@ -1,0 +1,210 @@
+//! What stands against what a job does to files that are there already: files that are not
+//! the job's own.
+
+use std::fs::{self, File, Metadata};
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::time::SystemTime;
+
+use fathom_model::{JobSpec, LogKind};
+
+use crate::fio::log::LogName;
+use crate::jobfile::spec;
+use crate::resolve::{self, JobPathUse, PathUse};
+
+/// Bytes of a log that are looked at: a line is shorter.
+const START: u64 = 4096;
+/// File systems that the kernel makes (linux/magic.h): writing to their files changes the
+/// machine, and reading them measures no storage.
+#[cfg(target_os = "linux")]
+const OF_THE_KERNEL: [(rustix::fs::FsWord, &str); 11] = [
+    (0x9fa0, "proc"),
+    (0x6265_6572, "sysfs"),
+    (0x6462_6720, "debugfs"),
+    (0x7472_6163, "tracefs"),
+    (0x0027_e0eb, "cgroup"),
+    (0x6367_7270, "cgroup2"),
+    (0x7363_6673, "securityfs"),
+    (0x6265_6570, "configfs"),
+    (0xde5e_81e4, "efivarfs"),
+    (0xcafe_4a11, "bpf"),
+    (0xf97c_ff8c, "selinuxfs"),
+];
+
+/// Whose files they are.
+#[derive(Debug, Clone, Copy)]
+pub struct Owner<'o> {
+    /// Words by which the user gives files up.
+    pub destroy: &'o [String],
+    /// When the run began: what was made since is its own.
+    pub began: SystemTime,
+}
+
+/// When the run of a record began, by the clock of file systems, which ticks less often
+/// than that of programs. A file system that does not tell: now.
+#[must_use]
+pub fn began(record: &Path) -> SystemTime {
+    let made = fs::metadata(record).and_then(|meta| meta.created());
+    made.unwrap_or_else(|_| SystemTime::now())
+}
+
+/// Why one of these jobs may not do what it does to a file that is there.
+///
+/// # Errors
+/// The first reason, with what to do.
+pub fn check(jobs: &[JobSpec], work_dir: &Path, owner: Owner<'_>) -> Result<(), String> {
+    for job in jobs {
+        // What cannot be told is refused elsewhere.
+        for used in resolve::of(job, work_dir).unwrap_or_default() {
+            of_the_kernel(&used)?;
+            let Ok(meta) = fs::metadata(&used.path) else {
+                continue;
+            };
+            if !meta.is_file() || is_newer(&meta, owner.began) {
+                continue;
+            }
+            match used.action {
+                JobPathUse::LayOut { .. } => lengthened(&used, &meta)?,
+                JobPathUse::Log => replaced(job, &used, work_dir)?,
+                JobPathUse::Write => deleted(job, &used, owner.destroy)?,
+                JobPathUse::Read => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file was made since. A file system that does not tell may hold older ones.
+fn is_newer(meta: &Metadata, began: SystemTime) -> bool {
+    meta.created().is_ok_and(|made| made >= began)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_the_kernel(_: &PathUse) -> Result<(), String> {
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn of_the_kernel(used: &PathUse) -> Result<(), String> {
+    let there = used.path.ancestors().find(|path| path.exists());
+    let kind = there.and_then(|path| rustix::fs::statfs(path).ok());
+    let kind = kind.map(|kind| kind.f_type);
+    let name = OF_THE_KERNEL.iter().find(|(magic, _)| kind == Some(*magic));
+    match name {
+        None => Ok(()),
+        Some((_, name)) => Err(format!(
+            "{} is a file of the kernel ({name}), and no storage; nothing was done\n  to do: name a device, or a file on a disk",
+            used.named.display()
+        )),
+    }
+}
+
+fn lengthened(used: &PathUse, meta: &Metadata) -> Result<(), String> {
+    match meta.nlink() {
+        0 | 1 => Ok(()),
+        names => Err(format!(
+            "{} has {names} names (hard links) and is shorter than the job reads: making it longer would change the file under its other names; nothing was done\n  to do: give the job a size within the file, or a copy of it",
+            used.named.display()
+        )),
+    }
+}
+
+/// A file that the job deletes must be its own, or given up by name.
+fn deleted(job: &JobSpec, used: &PathUse, destroy: &[String]) -> Result<(), String> {
+    let deletes = spec::is_on(job, "unlink")
+        || spec::is_on(job, "unlink_each_loop")
+        || spec::engine(job) == "filedelete";
+    if !deletes || is_own_name(job, &used.path) {
+        return Ok(());
+    }
+    let real = fs::canonicalize(&used.path).ok();
+    let given_up = |word: &String| real.is_some() && fs::canonicalize(word.trim()).ok() == real;
+    if destroy.iter().any(given_up) {
+        return Ok(());
+    }
+    let path = used.path.display();
+    Err(format!(
+        "job {} would delete {path}, which was there before; nothing was done\n  to do: if the file may be lost, add --destroy {path}",
+        job.name
+    ))
+}
+
+/// Whether a file has the name that fio gives the files of this job: `JOB.0.0`.
+fn is_own_name(job: &JobSpec, path: &Path) -> bool {
+    let named = ["filename", "filename_format", "opendir"];
+    if named.iter().any(|name| spec::option(job, name).is_some()) {
+        return false;
+    }
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let numbers = name
+        .strip_prefix(&job.name)
+        .and_then(|rest| rest.strip_prefix('.'));
+    numbers
+        .and_then(|numbers| numbers.split_once('.'))
+        .is_some_and(|(clone, file)| {
+            [clone, file].iter().all(|number| {
+                !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+            })
+        })
+}
+
+/// A log takes the place of such a log, and of nothing else.
+fn replaced(job: &JobSpec, used: &PathUse, work_dir: &Path) -> Result<(), String> {
+    let mut start = Vec::new();
+    let read = File::open(&used.path).and_then(|file| file.take(START).read_to_end(&mut start));
+    if read.is_ok() && (start.is_empty() || is_such_a_log(job, &used.path, work_dir, &start)) {
+        return Ok(());
+    }
+    Err(format!(
+        "{} is there and is no log of this kind: it would be replaced; nothing was done\n  to do: give the log another name, or move the file away",
+        used.named.display()
+    ))
+}
+
+fn is_such_a_log(job: &JobSpec, path: &Path, work_dir: &Path, start: &[u8]) -> bool {
+    let iolog = spec::option(job, "write_iolog").and_then(|option| option.value.as_deref());
+    if iolog.is_some_and(|iolog| work_dir.join(iolog) == path) {
+        return start.starts_with(b"fio version ");
+    }
+    let name = path.to_string_lossy();
+    if name.ends_with("verify.state") {
+        // verify-state.h: version and size, 64 bits each, little endian.
+        let version = start
+            .first_chunk::<8>()
+            .map(|bytes| u64::from_le_bytes(*bytes));
+        return version.is_some_and(|version| (1..=16).contains(&version));
+    }
+    match LogName::of(path).map(|name| name.kind) {
+        // What a command of the job prints has no form.
+        None => true,
+        // fio's own compression.
+        Some(_) if name.ends_with(".fz") => true,
+        Some(kind) => has_lines_of(kind, start),
+    }
+}
+
+/// Whether the first lines are numbers with commas, as many as this kind of log has at the
+/// least: time, value, direction, size; of a histogram time, direction, size, counts.
+fn has_lines_of(kind: LogKind, start: &[u8]) -> bool {
+    let columns = match kind {
+        LogKind::ClatHistograms => 10,
+        _ => 4,
+    };
+    let text = String::from_utf8_lossy(start);
+    let mut lines = text.split('\n').collect::<Vec<_>>();
+    // The last one may be cut.
+    if lines.len() > 1 {
+        lines.pop();
+    }
+    let is_number = |cell: &str| {
+        let cell = cell.trim();
+        let digits = cell.strip_prefix("0x").unwrap_or(cell);
+        !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let is_line = |line: &&str| {
+        let cells: Vec<&str> = line.trim_end().trim_end_matches(',').split(',').collect();
+        cells.len() >= columns && cells.into_iter().all(is_number)
+    };
+    lines.iter().take(5).all(is_line)
+}
