@@ -41,6 +41,28 @@ pub struct Owner<'o> {
     pub began: SystemTime,
 }
 
+impl Owner<'static> {
+    /// Of a run that has not begun and to which nothing was given up.
+    #[must_use]
+    pub fn of_nothing() -> Self {
+        Self {
+            destroy: &[],
+            began: SystemTime::now(),
+        }
+    }
+}
+
+impl<'o> Owner<'o> {
+    /// Of the run that keeps this record, or of one that has not begun.
+    #[must_use]
+    pub fn of(record: Option<&Path>, destroy: &'o [String]) -> Self {
+        Self {
+            destroy,
+            began: record.map_or_else(SystemTime::now, began),
+        }
+    }
+}
+
 /// When the run of a record began, by the clock of file systems, which ticks less often
 /// than that of programs. A file system that does not tell: now.
 #[must_use]
@@ -151,22 +173,66 @@ fn is_own_name(job: &JobSpec, path: &Path) -> bool {
 
 /// A log takes the place of such a log, and of nothing else.
 fn replaced(job: &JobSpec, used: &PathUse, work_dir: &Path) -> Result<(), String> {
+    by_its_like(&used.path, "log of this kind", &|start| {
+        is_such_a_log(job, &used.path, work_dir, start)
+    })
+}
+
+/// Why a log of fio's own name may not be written here: one of all jobs, or the state of a
+/// verify in another folder.
+///
+/// # Errors
+/// The reason, with what to do.
+pub fn check_log(path: &Path) -> Result<(), String> {
+    by_its_like(path, "log of this kind", &|start| {
+        is_of_its_name(path, start)
+    })
+}
+
+/// Why what fio prints may not be written here, as JSON or as text.
+///
+/// # Errors
+/// The reason, with what to do.
+pub fn check_output(path: &Path, json: bool) -> Result<(), String> {
+    let has = |text: &str, words: &[&str]| words.iter().any(|word| text.contains(word));
+    by_its_like(path, "output of this format", &|start| {
+        let text = String::from_utf8_lossy(start);
+        match text.trim_start().starts_with('{') {
+            true => json && has(&text, &["\"fio version\""]),
+            false => !json && has(&text, &[": (g=", ": (groupid=", ";fio-"]),
+        }
+    })
+}
+
+/// Whether a file that is there holds nothing, or what it may be replaced by.
+fn by_its_like(path: &Path, what: &str, is_such: &dyn Fn(&[u8]) -> bool) -> Result<(), String> {
+    if !fs::metadata(path).is_ok_and(|meta| meta.is_file()) {
+        return Ok(());
+    }
     let mut start = Vec::new();
-    let read = File::open(&used.path).and_then(|file| file.take(START).read_to_end(&mut start));
-    if read.is_ok() && (start.is_empty() || is_such_a_log(job, &used.path, work_dir, &start)) {
+    let read = File::open(path).and_then(|file| file.take(START).read_to_end(&mut start));
+    if read.is_ok() && (start.is_empty() || is_such(&start)) {
         return Ok(());
     }
     Err(format!(
-        "{} is there and is no log of this kind: it would be replaced; nothing was done\n  to do: give the log another name, or move the file away",
-        used.named.display()
+        "{} is there and is no {what}: it would be replaced; nothing was done\n  to do: give the log another name, or move the file away",
+        path.display()
     ))
 }
 
 fn is_such_a_log(job: &JobSpec, path: &Path, work_dir: &Path, start: &[u8]) -> bool {
-    let iolog = spec::option(job, "write_iolog").and_then(|option| option.value.as_deref());
-    if iolog.is_some_and(|iolog| work_dir.join(iolog) == path) {
-        return start.starts_with(b"fio version ");
+    let of_ios = ["write_iolog", "merge_blktrace_file"].iter();
+    let mut of_ios = of_ios.filter_map(|name| spec::option(job, name)?.value.as_deref());
+    if of_ios.any(|named| work_dir.join(named) == path) {
+        // blktrace_api.h, BLK_IO_TRACE_MAGIC: above the version, in either byte order.
+        let traced = start.get(1..4) == Some(b"tae") || start.starts_with(b"eat");
+        return traced || start.starts_with(b"fio version ");
     }
+    is_of_its_name(path, start)
+}
+
+/// Whether a file is a log of the kind that its name tells.
+fn is_of_its_name(path: &Path, start: &[u8]) -> bool {
     let name = path.to_string_lossy();
     if name.ends_with("verify.state") {
         // verify-state.h: version and size, 64 bits each, little endian.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_device::Hold;
-use fathom_engine::existing;
+use fathom_engine::existing::{self, Owner};
 use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::SIMULATED;
 use fathom_engine::{Control, Sink as _};
@@ -232,7 +232,10 @@ impl<'f> Flow<'f> {
         let targets: Vec<PathBuf> = self.device.iter().filter(|_| !simulated).cloned().collect();
         let refusal = match simulated {
             true => None,
-            false => wants.check_targets(&self.options.destroy, Whose::Run).err(),
+            false => {
+                let owner = Owner::of(self.record.as_deref(), &self.options.destroy);
+                wants.check_targets(owner, Whose::Run).err()
+            }
         };
         Ok(Checked {
             selected,

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_engine::Control;
 use fathom_engine::choice::NoEngine;
+use fathom_engine::existing::Owner;
 use fathom_engine::select::EngineHandle;
 use fathom_engine::{EngineError, Request};
 use fathom_fleet::MaxErrors;
@@ -200,8 +201,8 @@ pub fn look<'p>(
     runs_dir: &Path,
     options: CampaignOptions,
 ) -> Result<ReadyCampaign<'p>, RunError> {
-    let mut ready = ReadyCampaign::of(plan, runs_dir, options)?;
-    let record = records::to_go_on_with(plan, runs_dir, ready.options.begin)?;
+    let record = records::to_go_on_with(plan, runs_dir, options.begin)?;
+    let mut ready = ReadyCampaign::of(plan, runs_dir, options, record.as_deref())?;
     let past = PastStarts::of(record.as_deref())?;
     if let Some(header) = &past.header {
         let Checked {
@@ -240,22 +241,23 @@ fn target(
     selected: &EngineHandle,
     wants: &Wants,
     dut: &Path,
-    destroy: &[String],
+    owner: Owner<'_>,
 ) -> (Environment, Option<RunError>) {
     if selected.is_simulated() {
         return (fathom_device::environment(&[]), None);
     }
-    let refusal = wants.check_targets(destroy, Whose::Campaign).err();
+    let refusal = wants.check_targets(owner, Whose::Campaign).err();
     let targets = [dut.to_owned()];
     (fathom_device::environment(&targets), refusal)
 }
 
 impl<'p> ReadyCampaign<'p> {
-    /// What is known of a plan before any record of it is looked at.
+    /// What is known of a plan before what is in its record is looked at.
     fn of(
         plan: &'p ResolvedCampaign,
         runs_dir: &Path,
         options: CampaignOptions,
+        record: Option<&Path>,
     ) -> Result<Self, RunError> {
         if plan.phases().is_empty() && !plan.snia.is_something() {
             return Err(RunError::Input(EMPTY.to_owned()));
@@ -271,7 +273,8 @@ impl<'p> ReadyCampaign<'p> {
         let (selected, note) = wants.engine(&plan.settings.engine, options.fio.as_deref(), sim)?;
         let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
         let known = plan.notes.iter().cloned().chain(notice);
-        let (environment, refusal) = target(&selected, &wants, &dut, &plan.settings.destroy);
+        let owner = Owner::of(record, &plan.settings.destroy);
+        let (environment, refusal) = target(&selected, &wants, &dut, owner);
         Ok(Self {
             here: preparing::here(&selected, &dut, &plan.preparation),
             checked: Checked {
@@ -311,7 +314,10 @@ impl<'p> ReadyCampaign<'p> {
         before: u32,
         begun: Option<(&History, Option<&Path>)>,
     ) -> Result<(CampaignScript<'p>, Vec<Snia>), RunError> {
-        let mut ready = Self::of(plan, Path::new(""), options)?;
+        let mut ready = {
+            let record = begun.and_then(|(_, record)| record);
+            Self::of(plan, Path::new(""), options, record)?
+        };
         ready.before = Some(before);
         let all = 0..plan.steps.len();
         if let Some((history, record)) = begun {

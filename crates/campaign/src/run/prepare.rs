@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
 use fathom_engine::choice::{self, MissingCapability, NoEngine, Wish};
+use fathom_engine::existing::{self, Owner};
 use fathom_engine::fio::preflight;
 use fathom_engine::fio::version::Program;
 use fathom_engine::jobfile::{JobFile, Severity, spec, variable};
@@ -69,6 +70,9 @@ pub(crate) struct Wants {
     /// Folders that are made on the way: what is in one is judged once it is there,
     /// before each step.
     pub(crate) made: Vec<PathBuf>,
+    /// Jobs that would delete, replace or lengthen files that are there, and their folder,
+    /// until it is known which of them are the run's own.
+    of_others: Vec<(Vec<JobSpec>, PathBuf)>,
     /// Files that the engine writes text to.
     logs: BTreeSet<PathBuf>,
     /// What keeps the targets from being measured.
@@ -149,7 +153,12 @@ impl Wants {
             }
         }
         // What cannot be told is among the refusals already.
-        for used in resolve::all(&job.jobs, folder).unwrap_or_default() {
+        let uses = resolve::all(&job.jobs, folder).unwrap_or_default();
+        let is_made = uses.iter().any(|used| self.made_for(&used.path).is_some());
+        if !is_made && existing::check(&job.jobs, folder, Owner::of_nothing()).is_err() {
+            self.of_others.push((job.jobs.clone(), folder.to_owned()));
+        }
+        for used in uses {
             if used.action == JobPathUse::Log {
                 self.logs.insert(used.path);
                 continue;
@@ -263,10 +272,10 @@ impl Wants {
     ///
     /// # Errors
     /// Everything that stands against it.
-    pub(crate) fn check_targets(&self, destroy: &[String], whose: Whose) -> Result<(), RunError> {
+    pub(crate) fn check_targets(&self, owner: Owner<'_>, whose: Whose) -> Result<(), RunError> {
         let mut refusals: Vec<String> = self.unusable.iter().cloned().collect();
         if refusals.is_empty() {
-            let judge = WriteJudge::new(&Confirmations(destroy.to_vec()));
+            let judge = WriteJudge::new(&Confirmations(owner.destroy.to_vec()));
             let laid_out = self.laid_out.keys().map(PathBuf::as_path);
             let written = self.written().chain(laid_out).map(|path| judge.write(path));
             let logs = self.logs.iter().map(|path| judge.output(path));
@@ -275,6 +284,10 @@ impl Wants {
                     refusals.push(whose.told(&refusal));
                 }
             }
+            let of_others = self.of_others.iter();
+            let judged = of_others.map(|(jobs, folder)| existing::check(jobs, folder, owner));
+            let told: BTreeSet<String> = judged.filter_map(Result::err).collect();
+            refusals.extend(told);
         }
         match refusals[..] {
             [] => Ok(()),

@@ -137,3 +137,73 @@ fn the_files_of_the_kernel_are_no_targets() {
         before
     );
 }
+
+/// All of a plan is judged before its first step, and not only the step that would do it.
+#[test]
+fn what_a_later_step_would_do_to_files_of_others_is_refused_before_the_first() {
+    let program = program();
+    program.file("precious", &"x".repeat(64 << 10));
+    let [makes, deletes] = ["rw=write", "rw=read\nunlink=1"];
+    let step = |file: &str, how: &str| {
+        let text = format!("[{file}]\nfilename={file}\nsize=64k\n{how}\n");
+        format!("[[step]]\nname = \"{file}\"\njob = \"\"\"\n{text}\"\"\"\n")
+    };
+    let plan = [step("new", makes), step("precious", deletes)].concat();
+    program.file("plan.toml", &plan);
+    program.good(&["init", "campaign"]);
+    program.good(&["config", "-C", "campaign", "defconfig", "debug-quick"]);
+    let precious = program.path().join("precious");
+    let target = format!("DUT_FILENAME={}", precious.display());
+    program.good(&["config", "-C", "campaign", "set", &target]);
+    let template = program.path().join("campaign/templates/performance.fio");
+    let text = fs::read_to_string(&template).unwrap();
+    fs::write(
+        &template,
+        text.replace("bs={{ bs }}\n", "bs={{ bs }}\nunlink=1\n"),
+    )
+    .unwrap();
+    let runs = [
+        &["run", "plan.toml"][..],
+        &["run", "plan.toml", "--dry-run"],
+        &["run", "-C", "campaign"],
+    ];
+    for engine in ENGINES {
+        for run in runs {
+            let output = program.run(&[run, &["--engine", engine]].concat());
+            refused(&output, "would delete");
+            assert!(program.records().is_empty(), "{run:?}");
+            assert!(!program.path().join("new").exists(), "{run:?}");
+            assert_eq!(fs::read(&precious).unwrap(), vec![b'x'; 64 << 10]);
+        }
+    }
+    program.good(&[
+        "run",
+        "plan.toml",
+        "--engine",
+        "native",
+        "--destroy",
+        "precious",
+    ]);
+    assert!(!precious.exists());
+}
+
+#[test]
+fn what_a_run_prints_replaces_nothing_but_such_output() {
+    for (engine, format) in [("fio", "json"), ("native", "normal"), ("native", "terse")] {
+        let program = program();
+        program.file("a.fio", "[a]\nrw=write\nsize=64k\n");
+        let format = format!("--output-format={format}");
+        let run = [
+            "job", "run", "a.fio", "-q", "--output", "told", "--engine", engine, &format,
+        ];
+        for others in ["years of work\n", "{\"years\": \"of work\"}\n"] {
+            let told = program.file("told", others);
+            refused(&program.run(&run), "no output of this format");
+            assert_eq!(fs::read_to_string(&told).unwrap(), others, "{engine}");
+            assert!(!program.path().join("a.0.0").exists(), "{engine}");
+        }
+        fs::remove_file(program.path().join("told")).unwrap();
+        program.good(&run);
+        program.good(&run);
+    }
+}

@@ -161,7 +161,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     check_simulation(args)?;
     args.output
         .iter()
-        .try_for_each(|path| crate::cmd::may_write(path))?;
+        .try_for_each(|path| may_print_to(path, &args.output_format))?;
     if !args.clients.hosts.is_empty() {
         return hosts::run(global, args);
     }
@@ -173,6 +173,15 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         file: args.output.as_deref(),
     };
     kept.go(global, plan, None, output, args.run.dry_run)
+}
+
+/// Whether what a run prints at its end may take the place of what is there, which is told
+/// before it has run for hours.
+fn may_print_to(path: &Path, formats: &[FioOutputFormat]) -> anyhow::Result<()> {
+    crate::cmd::may_write(path)?;
+    let is_json = |format| matches!(format, FioOutputFormat::Json | FioOutputFormat::JsonPlus);
+    let json = formats.iter().copied().all(is_json);
+    existing::check_output(path, json).map_err(|why| ExitError::new(Exit::Refused, why).into())
 }
 
 impl JobPlan {
@@ -295,9 +304,7 @@ impl JobPlan {
         repeat: &dyn Fn(Vec<JobStep>) -> Box<dyn Script>,
     ) -> anyhow::Result<(Ran, Vec<JobStep>)> {
         let work_dir = self.work_dir.clone().unwrap_or_default();
-        let began = record
-            .as_deref()
-            .map_or_else(SystemTime::now, existing::began);
+        let began = Owner::of(record.as_deref(), &[]).began;
         let checked = self.check(&plan, &work_dir, began)?;
         let steps = self.steps(&plan, &work_dir);
         let script = repeat(steps.clone());

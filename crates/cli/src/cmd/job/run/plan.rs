@@ -315,8 +315,10 @@ impl Plan {
         };
         let judge = WriteJudge::new(&Confirmations(owner.destroy.to_vec()));
         for output in self.outputs(work_dir) {
-            if let Err(refusal) = judge.output(&work_dir.join(output)) {
-                refuse(refusal.to_string());
+            let output = work_dir.join(output);
+            let judged = judge.output(&output).map_err(|refusal| refusal.to_string());
+            if let Err(refusal) = judged.and_then(|()| existing::check_log(&output)) {
+                refuse(refusal);
             }
         }
         if let Some(trigger) = self.passed_value("trigger-file")
