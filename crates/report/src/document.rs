@@ -10,8 +10,8 @@ use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::step_evidence::{StepEvidence, TrackRow};
 use fathom_analysis::{verdict, volumes};
 use fathom_model::{
-    DiskUse, Entry, Event, Failure, Host, JobResult, ReasonKind, Results, RunDocument, RunStatus,
-    StageKind, Volume, units,
+    DiskUse, Entry, Event, Failure, Host, JobResult, Outcome, ReasonKind, Results, RunDocument,
+    RunStatus, StageEnd, StageKind, Volume, units,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::digest::{DigestRow, DigestSums, DigestTrack, SampleSum};
@@ -20,6 +20,7 @@ use fathom_record::{
 };
 use jiff::Timestamp;
 
+use crate::attempts::Attempts;
 use crate::certainty::StepCertainties;
 use crate::samples::SampleTally;
 use crate::{certainty, clean, nodes, samples};
@@ -177,7 +178,8 @@ pub(crate) struct RunReader {
     told: Vec<ReasonKind>,
     /// What was seen beside the figures: of the step in progress, and of those before.
     pub(crate) evidence: StepEvidence,
-    evidences: Vec<StepEvidence>,
+    /// What the steps brought.
+    attempts: Attempts,
 }
 
 impl RunReader {
@@ -267,7 +269,7 @@ impl RunReader {
             hosts: Vec::new(),
             told: Vec::new(),
             evidence: StepEvidence::default(),
-            evidences: Vec::new(),
+            attempts: Attempts::default(),
         }
     }
 
@@ -325,6 +327,7 @@ impl RunReader {
                 point,
             } => {
                 self.end_step();
+                self.attempts.begin(*step, name, point.as_deref());
                 // A search does not know at its first step whether others will follow.
                 if let Some(first) = self.alone.take().filter(|_| *step > 1 && point.is_none()) {
                     self.name_first(&first);
@@ -358,7 +361,7 @@ impl RunReader {
                     step: self.step.clone(),
                     ..volume.clone()
                 });
-                self.doc.volumes.extend(of_step);
+                self.attempts.brought().volumes.extend(of_step);
             }
             Event::Note { text } => self.note(text),
             Event::Skipped { point, reason } => {
@@ -366,14 +369,23 @@ impl RunReader {
             }
             Event::Resumed { after, gap_ms } => self.go_on(&interruption(*after, *gap_ms)),
             Event::Failure(failure) => self.failure(failure),
-            Event::Finished { results } => self.results.push(Results::clone(results)),
+            Event::Finished { results } => {
+                self.attempts.finished();
+                self.results.push(Results::clone(results));
+            }
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(at_ms)),
             Event::Stage { stage } => {
                 self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
+                self.end_step();
+                self.attempts.begin_stage(&stage.id);
             }
-            Event::StageEnded { .. } => self.prepares = false,
-            Event::StepEnded { .. }
-            | Event::Preparing { .. }
+            Event::StageEnded { end, .. } => {
+                self.prepares = false;
+                self.end_step();
+                self.attempts.end_stage(is_broken(end));
+            }
+            Event::StepEnded { outcome } => self.attempts.end(*outcome == Outcome::Complete),
+            Event::Preparing { .. }
             | Event::LayingOut { .. }
             | Event::WrittenBeside { .. }
             | Event::KernelCounted { .. }
@@ -385,6 +397,7 @@ impl RunReader {
 
     fn go_on(&mut self, behind: &str) {
         self.end_step();
+        self.attempts.resume();
         self.step = None;
         self.prepares = false;
         self.doc.ended = None;
@@ -414,6 +427,7 @@ impl RunReader {
         self.certainties.end_step();
         self.end_step();
         let mut doc = self.doc;
+        let evidences = self.attempts.give(&mut doc);
         if doc.engine.is_empty() {
             // An import starts no engine: `fio-3.33` names both.
             let unknown = if doc.command == "import" {
@@ -430,7 +444,7 @@ impl RunReader {
         let read = disks.into_iter().filter(|disk| !is_unread(disk, jobs));
         doc.disks = read.collect();
         doc.groups = groups(&doc.jobs);
-        verdict::judge(&mut doc, &self.evidences);
+        verdict::judge(&mut doc, &evidences);
         let mut said = std::mem::take(&mut doc.notes);
         match doc.engine.as_str() {
             NATIVE => said.push(NOT_FIO.to_owned()),
@@ -444,19 +458,21 @@ impl RunReader {
             .chain(doc.jobs.iter().filter_map(latency_target))
             .chain(said)
             .collect();
-        (doc, self.evidences)
+        (doc, evidences)
     }
 
     /// Says of what the first step brought that it was one of several.
     fn name_first(&mut self, name: &str) {
-        let doc = &mut self.doc;
-        let jobs = doc.jobs.iter_mut().map(|job| &mut job.step);
-        let disks = doc.disks.iter_mut().map(|disk| &mut disk.step);
-        let hosts = doc.hosts.iter_mut().map(|host| &mut host.step);
-        let volumes = doc.volumes.iter_mut().map(|volume| &mut volume.step);
-        let seen = self.evidences.iter_mut().map(|evidence| &mut evidence.step);
-        for step in jobs.chain(disks).chain(hosts).chain(volumes).chain(seen) {
-            step.get_or_insert_with(|| name.to_owned());
+        for brought in self.attempts.each() {
+            let jobs = brought.jobs.iter_mut().map(|job| &mut job.step);
+            let disks = brought.disks.iter_mut().map(|disk| &mut disk.step);
+            let hosts = brought.hosts.iter_mut().map(|host| &mut host.step);
+            let volumes = brought.volumes.iter_mut().map(|volume| &mut volume.step);
+            let seen = brought.evidences.iter_mut();
+            let seen = seen.map(|evidence| &mut evidence.step);
+            for step in jobs.chain(disks).chain(hosts).chain(volumes).chain(seen) {
+                step.get_or_insert_with(|| name.to_owned());
+            }
         }
     }
 
@@ -472,11 +488,11 @@ impl RunReader {
             jobs.append(&mut results.jobs);
             for mut disk in results.disks {
                 disk.step.clone_from(&self.step);
-                self.doc.disks.push(disk);
+                self.attempts.brought().disks.push(disk);
             }
         }
         let hosts = std::mem::take(&mut self.hosts);
-        self.doc.from_samples |= samples::fill(&mut jobs, tally, &hosts);
+        let from_samples = samples::fill(&mut jobs, tally, &hosts);
         let of_sums = self.certainties.give(&mut jobs);
         let mut totals = totals(&jobs, &hosts, &self.overlap);
         certainty::give_totals(&mut totals, &hosts, of_sums);
@@ -488,20 +504,33 @@ impl RunReader {
         let mut evidence = std::mem::take(&mut self.evidence).closed();
         if !jobs.is_empty() {
             evidence.step.clone_from(&self.step);
-            self.evidences.push(evidence);
+            self.attempts.brought().evidences.push(evidence);
         }
         if let Some(note) = start_note(&hosts, self.step.as_deref()) {
             self.note(&note);
         }
+        if hosts.is_empty() && jobs.is_empty() {
+            return;
+        }
+        let brought = self.attempts.brought();
+        brought.from_samples |= from_samples;
         for mut host in hosts {
             host.step.clone_from(&self.step);
-            self.doc.hosts.push(host);
+            brought.hosts.push(host);
         }
         for mut job in jobs {
             job.step = job.step.or_else(|| self.step.clone());
-            self.doc.jobs.push(job);
+            brought.jobs.push(job);
         }
     }
+}
+
+/// Whether a stage that ended so is done anew by the next start.
+fn is_broken(end: &StageEnd) -> bool {
+    matches!(
+        end,
+        StageEnd::Interrupted { .. } | StageEnd::Failed { .. } | StageEnd::Waits { .. }
+    )
 }
 
 /// How far apart the hosts began.

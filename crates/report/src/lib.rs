@@ -20,6 +20,7 @@
 //! Knows `analysis`, `record` and `model`.
 
 pub mod answer;
+mod attempts;
 mod certainty;
 pub mod chart;
 mod clean;

@@ -165,6 +165,12 @@ fn named(job: &NativeJob, clone: u32, work_dir: &Path) -> Vec<PathBuf> {
 /// Bytes of a device that never ends: no offset beyond is one (off_t).
 const ENDLESS: u64 = i64::MAX as u64;
 
+fn beyond() -> Failure {
+    let what =
+        "offset, offset_increment and size together lead beyond byte 2^63 - 1, where no file goes";
+    Failure::new(FailureKind::BadOption, what)
+}
+
 /// The end of the largest file that Linux has (loff_t).
 const LARGEST_OFFSET: u64 = i64::MAX as u64;
 
@@ -417,10 +423,7 @@ fn plan_file(
     let file_op = job.engine.file_op();
     let nothing = matches!(job.engine, IoEngine::Null | IoEngine::Cpuio);
     let diskless = nothing || file_op == Some(FileOp::Create);
-    let beyond = || {
-        let what = "offset, offset_increment and size together lead beyond byte 2^63 - 1, where no file goes";
-        Failure::new(FailureKind::BadOption, what).about(subject())
-    };
+    let beyond = || beyond().about(subject());
     let there = if diskless {
         None
     } else {
@@ -446,8 +449,7 @@ fn plan_file(
         }
         _ => whole,
     };
-    let is_within = |end: u64| end <= LARGEST_OFFSET;
-    let end = start.checked_add(len).filter(|end| is_within(*end));
+    let end = start.checked_add(len).filter(|&end| end <= LARGEST_OFFSET);
     let end = end.ok_or_else(beyond)?;
     let given =
         job.extent.file_size.is_some() || matches!(job.extent.size, Some(FileAmount::Bytes(_)));

@@ -1,0 +1,140 @@
+//! The attempts of a run's steps. A step that a kill, a stop or a failure has broken off is
+//! done once more, and exactly one attempt counts: the one that came to its end, else the
+//! last.
+
+use fathom_analysis::step_evidence::StepEvidence;
+use fathom_model::{DiskUse, Host, JobResult, Point, RunDocument, Volume};
+
+/// What a step is, however often it is tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct StepKey {
+    /// The stage that it is part of.
+    stage: Option<String>,
+    name: String,
+    /// Of a point: which measurement.
+    repetition: u32,
+    /// Two job files may have one name, and each a number of its own. Steps of a stage are
+    /// numbered anew in each attempt.
+    number: Option<u32>,
+}
+
+/// One attempt, and what it brought.
+#[derive(Debug, Default)]
+struct Attempt {
+    /// `None` of what stands before the first step.
+    key: Option<StepKey>,
+    is_complete: bool,
+    /// How it ended stands in the record.
+    is_ended: bool,
+    brought: Brought,
+}
+
+/// What a step brings to the document of its run.
+#[derive(Debug, Default)]
+pub(crate) struct Brought {
+    pub(crate) jobs: Vec<JobResult>,
+    pub(crate) disks: Vec<DiskUse>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) volumes: Vec<Volume>,
+    pub(crate) evidences: Vec<StepEvidence>,
+    pub(crate) from_samples: bool,
+}
+
+/// All attempts of a run so far.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts {
+    all: Vec<Attempt>,
+    /// The stage in progress, and where its attempts begin.
+    stage: Option<(String, usize)>,
+}
+
+impl Attempts {
+    /// A step begins. Attempts of it that were broken off count no longer.
+    pub(crate) fn begin(&mut self, number: u32, name: &str, point: Option<&Point>) {
+        let key = StepKey {
+            stage: self.stage.as_ref().map(|(id, _)| id.clone()),
+            name: name.to_owned(),
+            repetition: point.map_or(0, |point| point.repetition),
+            number: (self.stage.is_none() && point.is_none()).then_some(number),
+        };
+        let is_broken =
+            |attempt: &Attempt| !attempt.is_complete && attempt.key.as_ref() == Some(&key);
+        while let Some(place) = self.all.iter().position(is_broken) {
+            self.all.remove(place);
+            // The stage in progress moves up with what is behind.
+            if let Some((_, from)) = &mut self.stage {
+                *from -= usize::from(place < *from);
+            }
+        }
+        self.all.push(Attempt {
+            key: Some(key),
+            ..Attempt::default()
+        });
+    }
+
+    /// The step in progress has ended.
+    pub(crate) fn end(&mut self, is_complete: bool) {
+        if let Some(attempt) = self.all.last_mut() {
+            (attempt.is_complete, attempt.is_ended) = (is_complete, true);
+        }
+    }
+
+    /// The engine has reported. Records of older Fathoms say no more of an end.
+    pub(crate) fn finished(&mut self) {
+        if let Some(attempt) = self.all.last_mut() {
+            attempt.is_complete = true;
+        }
+    }
+
+    pub(crate) fn begin_stage(&mut self, id: &str) {
+        self.stage = Some((id.to_owned(), self.all.len()));
+    }
+
+    /// The stage in progress has ended. One that was broken off is done anew, with all of
+    /// its steps.
+    pub(crate) fn end_stage(&mut self, is_broken: bool) {
+        let Some((_, from)) = self.stage.take().filter(|_| is_broken) else {
+            return;
+        };
+        for attempt in self.all.iter_mut().skip(from) {
+            attempt.is_complete = false;
+        }
+    }
+
+    /// Another start goes on: what was in progress was broken off.
+    pub(crate) fn resume(&mut self) {
+        self.end_stage(true);
+        if let Some(last) = self.all.last_mut().filter(|last| !last.is_ended) {
+            last.is_complete = false;
+        }
+    }
+
+    /// What the step in progress brings.
+    pub(crate) fn brought(&mut self) -> &mut Brought {
+        if self.all.is_empty() {
+            self.all.push(Attempt::default());
+        }
+        let last = self.all.len() - 1;
+        &mut self.all[last].brought
+    }
+
+    /// What all that count have brought, in their order.
+    pub(crate) fn each(&mut self) -> impl Iterator<Item = &mut Brought> {
+        self.all.iter_mut().map(|attempt| &mut attempt.brought)
+    }
+
+    /// Gives all of it to the document; what the judgement rests on is left.
+    pub(crate) fn give(self, doc: &mut RunDocument) -> Vec<StepEvidence> {
+        let mut evidences = Vec::new();
+        for attempt in self.all {
+            let mut brought = attempt.brought;
+            doc.jobs.append(&mut brought.jobs);
+            doc.disks.append(&mut brought.disks);
+            doc.hosts.append(&mut brought.hosts);
+            doc.volumes.append(&mut brought.volumes);
+            evidences.append(&mut brought.evidences);
+            doc.from_samples |= brought.from_samples;
+        }
+        evidences
+    }
+}
