@@ -11,7 +11,7 @@ use fathom_analysis::step_evidence::{StepEvidence, TrackRow};
 use fathom_analysis::{verdict, volumes};
 use fathom_model::{
     DiskUse, Entry, Event, Failure, Host, JobResult, Outcome, ReasonKind, Results, RunDocument,
-    RunStatus, StageEnd, StageKind, Volume, units,
+    RunStatus, Stage, StageEnd, StageKind, Volume, units,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::digest::{DigestRow, DigestSums, DigestTrack, SampleSum};
@@ -374,16 +374,8 @@ impl RunReader {
                 self.results.push(Results::clone(results));
             }
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(at_ms)),
-            Event::Stage { stage } => {
-                self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
-                self.end_step();
-                self.attempts.begin_stage(&stage.id);
-            }
-            Event::StageEnded { end, .. } => {
-                self.prepares = false;
-                self.end_step();
-                self.attempts.end_stage(is_broken(end));
-            }
+            Event::Stage { stage } => self.begin_stage(stage),
+            Event::StageEnded { end, .. } => self.end_stage(end),
             Event::StepEnded { outcome } => self.attempts.end(*outcome == Outcome::Complete),
             Event::Preparing { .. }
             | Event::LayingOut { .. }
@@ -393,6 +385,18 @@ impl RunReader {
             | Event::Booted(_)
             | Event::Status { .. } => {}
         }
+    }
+
+    fn begin_stage(&mut self, stage: &Stage) {
+        self.end_step();
+        self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
+        self.attempts.begin_stage(&stage.id);
+    }
+
+    fn end_stage(&mut self, end: &StageEnd) {
+        self.end_step();
+        self.prepares = false;
+        self.attempts.end_stage(is_broken(end));
     }
 
     fn go_on(&mut self, behind: &str) {
