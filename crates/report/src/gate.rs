@@ -195,81 +195,90 @@ mod tests {
         }
     }
 
-    /// Every condition with every way in which figures can stand.
+    use GateResult::{CannotJudge, Passed, Regressed};
+
+    /// What each condition comes to with each of the [`figures`].
+    const STANDINGS: [(&str, [GateResult; 8]); 5] = [
+        (
+            "slower > 5%",
+            [
+                Regressed,
+                Passed,
+                CannotJudge,
+                Passed,
+                Passed,
+                CannotJudge,
+                Passed,
+                CannotJudge,
+            ],
+        ),
+        (
+            "slower",
+            [
+                Regressed,
+                Regressed,
+                Regressed,
+                Passed,
+                Passed,
+                CannotJudge,
+                CannotJudge,
+                CannotJudge,
+            ],
+        ),
+        (
+            "faster",
+            [
+                Passed,
+                Passed,
+                Passed,
+                Regressed,
+                Passed,
+                CannotJudge,
+                CannotJudge,
+                CannotJudge,
+            ],
+        ),
+        (
+            "same",
+            [
+                Passed,
+                Passed,
+                Passed,
+                Passed,
+                Regressed,
+                CannotJudge,
+                CannotJudge,
+                CannotJudge,
+            ],
+        ),
+        (
+            "cannot_tell",
+            [
+                Passed, Passed, Passed, Passed, Passed, Regressed, Regressed, Regressed,
+            ],
+        ),
+    ];
+
+    /// Every way in which a figure can stand.
+    fn figures() -> [FigureComparison; 8] {
+        use CompareVerdict::{CannotTell, Faster, Same, Slower};
+        [
+            found(Slower, Some((0.85, 0.90))),
+            found(Slower, Some((0.96, 0.98))),
+            found(Slower, Some((0.93, 0.97))),
+            found(Faster, Some((1.1, 1.2))),
+            found(Same, Some((0.99, 1.01))),
+            found(CannotTell, Some((0.9, 1.1))),
+            found(CannotTell, Some((0.97, 1.03))),
+            found(CannotTell, None),
+        ]
+    }
+
     #[test]
     fn what_cannot_be_judged_does_not_pass() {
-        use CompareVerdict::{CannotTell, Faster, Same, Slower};
-        use GateResult::{CannotJudge, Passed, Regressed};
-        let slower = found(Slower, Some((0.85, 0.90)));
-        let little = found(Slower, Some((0.96, 0.98)));
-        let about = found(Slower, Some((0.93, 0.97)));
-        let faster = found(Faster, Some((1.1, 1.2)));
-        let same = found(Same, Some((0.99, 1.01)));
-        let noisy = found(CannotTell, Some((0.9, 1.1)));
-        let narrow = found(CannotTell, Some((0.97, 1.03)));
-        let alone = found(CannotTell, None);
-        for (condition, results) in [
-            (
-                "slower > 5%",
-                [
-                    Regressed,
-                    Passed,
-                    CannotJudge,
-                    Passed,
-                    Passed,
-                    CannotJudge,
-                    Passed,
-                    CannotJudge,
-                ],
-            ),
-            (
-                "slower",
-                [
-                    Regressed,
-                    Regressed,
-                    Regressed,
-                    Passed,
-                    Passed,
-                    CannotJudge,
-                    CannotJudge,
-                    CannotJudge,
-                ],
-            ),
-            (
-                "faster",
-                [
-                    Passed,
-                    Passed,
-                    Passed,
-                    Regressed,
-                    Passed,
-                    CannotJudge,
-                    CannotJudge,
-                    CannotJudge,
-                ],
-            ),
-            (
-                "same",
-                [
-                    Passed,
-                    Passed,
-                    Passed,
-                    Passed,
-                    Regressed,
-                    CannotJudge,
-                    CannotJudge,
-                    CannotJudge,
-                ],
-            ),
-            (
-                "cannot_tell",
-                [
-                    Passed, Passed, Passed, Passed, Passed, Regressed, Regressed, Regressed,
-                ],
-            ),
-        ] {
-            let all = [slower, little, about, faster, same, noisy, narrow, alone];
-            for (found, expected) in all.into_iter().zip(results) {
+        let same = figures()[4];
+        for (condition, results) in STANDINGS {
+            for (found, expected) in figures().into_iter().zip(results) {
                 let conditions = [condition.parse().unwrap()];
                 let gate = Gate::of(&conditions, &[("a read IOPS".into(), found)], Vec::new());
                 assert_eq!(gate.result, expected, "{condition}: {found:?}");
