@@ -123,6 +123,14 @@ const MAGICS: &[Magic] = &[
     fs("zonefs", 0, b"SFOZ"),
     fs("apfs", 32, b"NXSB"),
     fs("bcachefs", 0x1018, BCACHEFS),
+    fs("cramfs", 16, b"Compressed ROMFS"),
+    fs("reiser4", 0x1_0000, b"ReIsEr4"),
+    // BeOS's name of the format, then of its byte order.
+    fs("befs", 0x20, b"BFS1BIGE"),
+    fs("befs", 0x220, b"1SFBEGIB"),
+    fs("bfs", 0, b"\xce\xfa\xad\x1b"),
+    fs("netware", 4096, b"SPB5"),
+    member("drbdmanage", 0, b"$DRBDmgr=q"),
     fs("VMFS", 2 << 20, b"\x5e\xf1\xab\x2f"),
     member("bcache", 0x1018, BCACHE),
     member("LVM2", 0x018, b"LVM2 001"),
@@ -424,6 +432,14 @@ mod tests {
             };
             assert!(found.contains(&wanted), "{wanted}: {found:?}");
         }
+    }
+
+    #[test]
+    fn cramfs_and_bfs_as_mkfs_makes_them_are_not_taken_for_empty() {
+        let cramfs: &[u8] = b"\x45\x3d\xcd\x28\0\x10\0\0\x03\0\0\0\0\0\0\0Compressed ROMFS";
+        assert_eq!(kinds(&[(0, cramfs)]), ["cramfs"]);
+        let bfs: &[u8] = b"\xce\xfa\xad\x1b\0\x08\0\0";
+        assert_eq!(kinds(&[(0, bfs)]), ["bfs"]);
     }
 
     #[test]
