@@ -94,18 +94,16 @@ fn record_of(
         }),
         ..DirectionResult::default()
     };
-    let rw = match dir {
-        Direction::Read => "randread",
-        _ => "randwrite",
-    };
+    let is_read = dir == Direction::Read;
+    let rw = if is_read { "randread" } else { "randwrite" };
     let options = [("rw", rw), ("iodepth", "8")];
     let job = JobResult {
         name: job.into(),
         options: options
             .map(|(name, value)| (name.into(), value.into()))
             .into(),
-        read: (dir == Direction::Read).then(|| result.clone()),
-        write: (dir == Direction::Write).then_some(result),
+        read: is_read.then(|| result.clone()),
+        write: (!is_read).then_some(result),
         ..JobResult::default()
     };
     let results = Box::new(Results {
