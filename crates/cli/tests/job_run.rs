@@ -628,3 +628,15 @@ fn a_job_that_another_one_ends_while_it_waits_has_not_failed() {
         assert!(output.status.success(), "{engine}: {output:?}");
     }
 }
+
+/// Nothing is written, and nothing read back.
+#[test]
+fn a_job_without_a_single_io_is_no_success() {
+    let bench = Bench::new();
+    let text = "[idle]\nrw=write\nsize=64k\nverify=crc32c\nverify_only\ndo_verify=0\n";
+    bench.file("idle.fio", text);
+    let output = bench.run(&["job", "run", "idle.fio", "-q", "--engine", "native"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = stderr(&output);
+    assert!(said.contains(FailureKind::NoIo.advice()), "{said}");
+}

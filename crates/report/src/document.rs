@@ -388,13 +388,11 @@ impl RunReader {
     }
 
     fn begin_stage(&mut self, stage: &Stage) {
-        self.end_step();
         self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
         self.attempts.begin_stage(&stage.id);
     }
 
     fn end_stage(&mut self, end: &StageEnd) {
-        self.end_step();
         self.prepares = false;
         self.attempts.end_stage(is_broken(end));
     }

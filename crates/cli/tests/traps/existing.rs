@@ -123,9 +123,9 @@ fn the_files_of_the_kernel_are_no_targets() {
     let before = fs::read_to_string("/proc/sys/vm/dirty_ratio").unwrap();
     for engine in ENGINES {
         for target in ["/proc/sys/vm/dirty_ratio", "/sys/power/state", "/proc/new"] {
-            for rw in ["read", "write"] {
+            for how in ["rw=read", "rw=write"] {
                 let program = program();
-                let text = format!("[a]\nrw={rw}\nfilename={target}\nsize=4k\n");
+                let text = format!("[a]\n{how}\nfilename={target}\nsize=4k\n");
                 program.file("a.fio", &text);
                 let output = program.run(&["job", "run", "a.fio", "-q", "--engine", engine]);
                 refused(&output, "a file of the kernel");
