@@ -42,11 +42,14 @@ pub fn idle_jobs(request: &Request, results: &Results) -> Vec<Failure> {
 }
 
 /// Whether it was to do none: it keeps the CPU busy, runs a program, makes or deletes
-/// files, or has nothing to go over.
+/// files, or has nothing to go over, as a job that reads zones in which nothing is written.
 fn wants_none(job: &JobSpec) -> bool {
     const ENGINES: [&str; 5] = ["cpuio", "exec", "filecreate", "filestat", "filedelete"];
     let is_nothing = |name| matches!(spec::amount(job, name), Some(Amount::Number(0)));
-    ENGINES.contains(&spec::engine(job))
+    let zoned = spec::option(job, "zonemode").and_then(|option| option.value.as_deref());
+    let reads_zones = zoned == Some("zbd") && spec::rw(job).is_some_and(|rw| rw.reads);
+    reads_zones
+        || ENGINES.contains(&spec::engine(job))
         || spec::is_on(job, "create_only")
         || spec::is_on(job, "verify_state_load")
         || is_nothing("size")
@@ -131,6 +134,7 @@ mod tests {
             "size=0",
             "io_size=0",
             "fill_device",
+            "zonemode=zbd",
             "runtime=2",
         ] {
             assert_eq!(
