@@ -99,6 +99,24 @@ pub enum Refusal {
     },
 }
 
+impl Refusal {
+    /// The same of a target that the user calls by another path.
+    #[must_use]
+    pub fn of(mut self, named: &Path) -> Self {
+        let path = match &mut self {
+            Self::NoSuchDevice { path }
+            | Self::FileAmongDevices { path }
+            | Self::CharacterDevice { path }
+            | Self::OutputIsDevice { path }
+            | Self::Unknown { path, .. } => path,
+            Self::InUse(found) => &mut found.path,
+            Self::Unconfirmed(found) => &mut found.path,
+        };
+        named.clone_into(path);
+        self
+    }
+}
+
 /// What is known of a target that is in use.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InUse {

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use fathom_model::{JobSpec, LogKind};
 
+use crate::checked::CheckedPaths;
 use crate::fio::log::LogName;
 use crate::jobfile::spec;
 use crate::resolve::{self, JobPathUse, PathUse};
@@ -76,11 +77,25 @@ pub fn began(record: &Path) -> SystemTime {
 /// # Errors
 /// The first reason, with what to do.
 pub fn check(jobs: &[JobSpec], work_dir: &Path, owner: Owner<'_>) -> Result<(), String> {
+    check_at(jobs, work_dir, owner, &CheckedPaths::default())
+}
+
+/// [`check`] of what paths led to when they were followed.
+///
+/// # Errors
+/// As there.
+pub fn check_at(
+    jobs: &[JobSpec],
+    work_dir: &Path,
+    owner: Owner<'_>,
+    checked: &CheckedPaths,
+) -> Result<(), String> {
     for job in jobs {
         // What cannot be told is refused elsewhere.
         for used in resolve::of(job, work_dir).unwrap_or_default() {
-            of_the_kernel(&used)?;
-            let Ok(meta) = fs::metadata(&used.path) else {
+            let real = checked.real(&used.path);
+            of_the_kernel(&used, &real)?;
+            let Ok(meta) = fs::metadata(&real) else {
                 continue;
             };
             if !meta.is_file() || is_newer(&meta, owner.began) {
@@ -88,8 +103,8 @@ pub fn check(jobs: &[JobSpec], work_dir: &Path, owner: Owner<'_>) -> Result<(), 
             }
             match used.action {
                 JobPathUse::LayOut { .. } => lengthened(&used, &meta)?,
-                JobPathUse::Log => replaced(job, &used, work_dir)?,
-                JobPathUse::Write => deleted(job, &used, owner.destroy)?,
+                JobPathUse::Log => replaced(job, &used, &real, work_dir)?,
+                JobPathUse::Write => deleted(job, &used, &real, owner.destroy)?,
                 JobPathUse::Read => {}
             }
         }
@@ -103,13 +118,13 @@ fn is_newer(meta: &Metadata, began: SystemTime) -> bool {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn of_the_kernel(_: &PathUse) -> Result<(), String> {
+fn of_the_kernel(_: &PathUse, _: &Path) -> Result<(), String> {
     Ok(())
 }
 
 #[cfg(target_os = "linux")]
-fn of_the_kernel(used: &PathUse) -> Result<(), String> {
-    let there = used.path.ancestors().find(|path| path.exists());
+fn of_the_kernel(used: &PathUse, real: &Path) -> Result<(), String> {
+    let there = real.ancestors().find(|path| path.exists());
     let kind = there.and_then(|path| rustix::fs::statfs(path).ok());
     let kind = kind.map(|kind| kind.f_type);
     let name = OF_THE_KERNEL.iter().find(|(magic, _)| kind == Some(*magic));
@@ -133,14 +148,14 @@ fn lengthened(used: &PathUse, meta: &Metadata) -> Result<(), String> {
 }
 
 /// A file that the job deletes must be its own, or given up by name.
-fn deleted(job: &JobSpec, used: &PathUse, destroy: &[String]) -> Result<(), String> {
+fn deleted(job: &JobSpec, used: &PathUse, real: &Path, destroy: &[String]) -> Result<(), String> {
     let deletes = spec::is_on(job, "unlink")
         || spec::is_on(job, "unlink_each_loop")
         || spec::engine(job) == "filedelete";
     if !deletes || is_own_name(job, &used.path) {
         return Ok(());
     }
-    let real = fs::canonicalize(&used.path).ok();
+    let real = fs::canonicalize(real).ok();
     let given_up = |word: &String| real.is_some() && fs::canonicalize(word.trim()).ok() == real;
     if destroy.iter().any(given_up) {
         return Ok(());
@@ -172,8 +187,8 @@ fn is_own_name(job: &JobSpec, path: &Path) -> bool {
 }
 
 /// A log takes the place of such a log, and of nothing else.
-fn replaced(job: &JobSpec, used: &PathUse, work_dir: &Path) -> Result<(), String> {
-    by_its_like(&used.path, "log of this kind", &|start| {
+fn replaced(job: &JobSpec, used: &PathUse, real: &Path, work_dir: &Path) -> Result<(), String> {
+    by_its_like(real, "log of this kind", &|start| {
         is_such_a_log(job, &used.path, work_dir, start)
     })
 }

@@ -106,6 +106,7 @@ mod tests {
             interval: Duration::from_secs(1),
             deadline: None,
             fio: None,
+            checked: None,
         };
         let jobs = expect::jobs(&request).into_iter().map(|job| JobResult {
             name: job.name,

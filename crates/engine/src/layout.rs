@@ -4,9 +4,8 @@
 //! (filesetup.c, extend_file). Whoever asked for reads is not to lose data by it:
 //! what is there stays, and the rest is laid out behind it before fio looks.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
-use std::path::Path;
 
 /// Bytes written at once; before each, `stop` is asked.
 pub(crate) const BLOCK: usize = 1 << 20;
@@ -16,27 +15,26 @@ pub(crate) const BLOCK: usize = 1 << 20;
 ///
 /// # Errors
 /// What the system says; that the file is not `from` bytes long any more.
-pub fn extend(path: &Path, from: u64, to: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
+pub fn extend(file: &mut File, from: u64, to: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
     let mut state = from ^ to;
-    extend_with(path, from, to, stop, &mut |block| random(&mut state, block))
+    extend_with(file, from, to, stop, &mut |block| random(&mut state, block))
 }
 
 /// [`extend`] with bytes from `fill`.
 pub(crate) fn extend_with(
-    path: &Path,
+    file: &mut File,
     from: u64,
     to: u64,
     stop: &dyn Fn() -> bool,
     fill: &mut dyn FnMut(&mut [u8]),
 ) -> io::Result<bool> {
-    let mut file = OpenOptions::new().write(true).open(path)?;
     let meta = file.metadata()?;
     if !meta.is_file() || meta.len() != from {
         let what = format!("it had {from} bytes, and has changed since");
         return Err(io::Error::other(what));
     }
     file.seek(SeekFrom::Start(from))?;
-    let written = append(&mut file, to - from, stop, fill);
+    let written = append(file, to - from, stop, fill);
     match written {
         Ok(true) => file.sync_all().map(|()| true),
         other => file.set_len(from).and(other),

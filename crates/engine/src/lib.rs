@@ -14,9 +14,12 @@ use std::time::{Duration, Instant};
 use fathom_model::{Event, RunStatus};
 use serde::{Deserialize, Serialize};
 
+use checked::CheckedPaths;
+
 pub use fathom_model::Outcome;
 
 pub mod bounded;
+pub mod checked;
 pub mod choice;
 pub mod existing;
 pub mod fio;
@@ -69,6 +72,10 @@ pub struct Request {
     /// The program that the engine fio runs, where it is not that of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fio: Option<PathBuf>,
+    /// What the paths of its jobs led to when they were checked; nothing else is opened.
+    /// `None`: the engine follows them before it begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<CheckedPaths>,
 }
 
 /// Why an engine gave up before or while running; failures of jobs are events.

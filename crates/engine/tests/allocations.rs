@@ -65,6 +65,7 @@ fn of(dir: &Path, options: &str, ios: u64) -> u64 {
         interval: Duration::from_millis(50),
         deadline: Some(Duration::from_secs(300)),
         fio: None,
+        checked: None,
     };
     let before = COUNTED.load(Relaxed);
     let outcome = Native::new().run(&request, &Control::default(), &mut Deaf);

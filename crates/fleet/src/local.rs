@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use fathom_device::Sys;
 use fathom_device::evidence::Sampler;
+use fathom_engine::checked::CheckedPaths;
 use fathom_engine::idle::idle_jobs;
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink, StepBarrier};
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
@@ -216,8 +217,8 @@ impl<'o> Session<'o> {
         if !self.may_begin(engine) {
             return Outcome::Interrupted;
         }
-        let paths = match checked {
-            Ok(paths) => paths,
+        let prepared = match checked {
+            Ok(prepared) => prepared,
             Err(failure) => {
                 note_refusal(&failure, control);
                 let _ = self.event(Event::Failure(failure));
@@ -227,7 +228,12 @@ impl<'o> Session<'o> {
         if control.stop_requests() > 0 {
             return Outcome::Interrupted;
         }
+        let (paths, checked) = prepared.unzip();
         self.begin_evidence(paths);
+        let request = &Request {
+            checked,
+            ..request.clone()
+        };
         let most = self.max_errors;
         let mut exceeded = Vec::new();
         let mut idle = Vec::new();
@@ -307,12 +313,13 @@ impl<'o> Session<'o> {
         }
     }
 
-    /// Gives what the step reads and writes of this machine.
+    /// Gives what the step reads and writes of this machine, and what that was when it was
+    /// judged.
     fn check_targets(
         &mut self,
         request: &Request,
         control: &Control,
-    ) -> Result<Option<Vec<PathBuf>>, Failure> {
+    ) -> Result<Option<(Vec<PathBuf>, CheckedPaths)>, Failure> {
         let Some(targets) = &mut self.targets else {
             return Ok(None);
         };
@@ -324,7 +331,7 @@ impl<'o> Session<'o> {
             let bytes = prepared.laid_out_bytes;
             let _ = self.event(Event::WrittenBeside { bytes });
         }
-        Ok(Some(prepared.paths))
+        Ok(Some((prepared.paths, prepared.checked)))
     }
 
     /// Waits for the other machines before a step, where there are any. That is a part of

@@ -7,11 +7,13 @@ use std::time::SystemTime;
 
 use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
 use fathom_device::{Claim, Sys, space};
+use fathom_engine::checked::{CheckedPaths, PathChanged};
 use fathom_engine::existing::{self, Owner};
 use fathom_engine::jobfile::{self, JobFile, variable};
 use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_engine::{Control, Request, layout};
 use fathom_model::{Failure, FailureKind, JobSpec, units};
+use rustix::fs::OFlags;
 
 /// The targets of a run's steps. From the first step that writes to a device on the
 /// run is the device's only exclusive holder.
@@ -37,6 +39,8 @@ pub(crate) struct PreparedTargets {
     pub(crate) laid_out_bytes: u64,
     /// What the step reads and writes.
     pub(crate) paths: Vec<PathBuf>,
+    /// What its paths led to when they were judged.
+    pub(crate) checked: CheckedPaths,
 }
 
 impl TargetCheck {
@@ -86,11 +90,13 @@ impl TargetCheck {
     ) -> Result<PreparedTargets, Failure> {
         let jobs = jobs(request)?;
         let uses = resolve::all(&jobs, &request.work_dir)?;
+        let checked = CheckedPaths::of_uses(&uses);
         let io = uses
             .iter()
             .filter(|used| !matches!(used.action, JobPathUse::Log));
         let mut prepared = PreparedTargets {
             paths: io.map(|used| used.path.clone()).collect(),
+            checked,
             ..PreparedTargets::default()
         };
         let runs_programs = jobs.iter().any(jobfile::runs_programs);
@@ -102,17 +108,19 @@ impl TargetCheck {
             destroy: &self.confirmed.0,
             began: self.began,
         };
-        existing::check(&jobs, &request.work_dir, owner)
+        existing::check_at(&jobs, &request.work_dir, owner, &prepared.checked)
             .map_err(|what| Failure::new(FailureKind::Refused, what))?;
         let judge = WriteJudge::new(&self.confirmed);
         for used in &uses {
+            // Judged is what will be opened, whatever the path leads to by now.
+            let real = prepared.checked.real(&used.path);
             let judged = match used.action {
                 JobPathUse::Read => Ok(()),
-                JobPathUse::Log => judge.output(&used.path),
-                JobPathUse::LayOut { .. } => judge.write(&used.path),
-                JobPathUse::Write => self.write(&judge, &used.path, !runs_programs),
+                JobPathUse::Log => judge.output(&real),
+                JobPathUse::LayOut { .. } => judge.write(&real),
+                JobPathUse::Write => self.write(&judge, &real, !runs_programs),
             };
-            judged.map_err(|refusal| failure(&refusal))?;
+            judged.map_err(|refusal| failure(&refusal.of(&used.path)))?;
         }
         if self.unseen.is_none() {
             self.unseen = judge.unseen();
@@ -124,7 +132,9 @@ impl TargetCheck {
             .any(|arg| arg.ends_with("-readonly"));
         if !readonly {
             for used in &uses {
-                prepared.notes.extend(lay_out(used, control)?);
+                prepared
+                    .notes
+                    .extend(lay_out(used, &prepared.checked, control)?);
                 prepared.laid_out_bytes += used.layout_bytes();
             }
         }
@@ -161,7 +171,11 @@ fn jobs(request: &Request) -> Result<Vec<JobSpec>, Failure> {
 }
 
 /// Makes a file longer that is there; one that is not is the engine's to make.
-fn lay_out(used: &PathUse, control: &Control) -> Result<Option<String>, Failure> {
+fn lay_out(
+    used: &PathUse,
+    checked: &CheckedPaths,
+    control: &Control,
+) -> Result<Option<String>, Failure> {
     let JobPathUse::LayOut {
         from: Some(from),
         to,
@@ -172,7 +186,7 @@ fn lay_out(used: &PathUse, control: &Control) -> Result<Option<String>, Failure>
     let about = |failure: Failure| failure.about(used.named.display().to_string());
     // Not until the disk is full, which others use as well.
     let missing = used.layout_bytes();
-    if let Ok(free) = space::free_bytes(&used.path)
+    if let Ok(free) = space::free_bytes(&checked.real(&used.path))
         && free < missing
     {
         let [missing, free] = [missing, free].map(|bytes| units::bytes(bytes as f64));
@@ -181,8 +195,11 @@ fn lay_out(used: &PathUse, control: &Control) -> Result<Option<String>, Failure>
         return Err(about(Failure::new(FailureKind::NoSpace, what)));
     }
     let stop = || control.stop_requests() > 0;
-    let laid_out = layout::extend(&used.path, from, to, &stop).map_err(|error| {
+    let opened = checked.open(&used.path, OFlags::WRONLY);
+    let laid_out = opened.and_then(|mut file| layout::extend(&mut file, from, to, &stop));
+    let laid_out = laid_out.map_err(|error| {
         let kind = match error.kind() {
+            _ if PathChanged::is(&error) => FailureKind::Refused,
             std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
                 FailureKind::NoSpace
             }

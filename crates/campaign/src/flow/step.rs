@@ -132,6 +132,7 @@ impl JobStep {
             interval: self.interval,
             deadline: self.deadline,
             fio: self.fio.clone(),
+            checked: None,
         }
     }
 

@@ -446,6 +446,7 @@ impl<'p> ReadyCampaign<'p> {
                 interval: self.plan.settings.interval,
                 deadline: None,
                 fio: None,
+                checked: None,
             };
             Ok((job.text, self.checked.selected.command(&request)?))
         };

@@ -1,14 +1,14 @@
 //! `exec_prerun` and `exec_postrun`: what the shell does before a job and after it.
 
-use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use fathom_model::{Failure, FailureKind};
 use rustix::process::{Pid, Signal, kill_process_group};
+
+use super::files::FilePlace;
 
 /// How often a command is looked at.
 const LOOK: Duration = Duration::from_millis(5);
@@ -44,7 +44,7 @@ pub(super) fn run(
     job: &str,
     time: CommandTime,
     command: &str,
-    folder: &Path,
+    place: &FilePlace,
     is_stopped: impl Fn() -> bool,
 ) -> Result<(), Failure> {
     let output = format!("{job}.{}.txt", time.word());
@@ -52,7 +52,7 @@ pub(super) fn run(
         let what = format!("{}: {what}", time.option());
         Failure::new(FailureKind::Other, what).about(format!("job {job}"))
     };
-    let started = start(command, folder, &output);
+    let started = start(command, place, &output);
     let mut shell = started
         .map_err(|(what, error)| failed(format!("{what}: {error}; '{command}' has not run")))?;
     loop {
@@ -73,9 +73,9 @@ pub(super) fn run(
     }
 }
 
-fn start(command: &str, folder: &Path, output: &str) -> Result<Child, (String, io::Error)> {
+fn start(command: &str, place: &FilePlace, output: &str) -> Result<Child, (String, io::Error)> {
     let open = || {
-        let printed = File::create(folder.join(output))?;
+        let printed = place.checked.create(&place.work_dir.join(output))?;
         Ok((printed.try_clone()?, printed))
     };
     let (stdout, stderr) =
@@ -83,7 +83,7 @@ fn start(command: &str, folder: &Path, output: &str) -> Result<Child, (String, i
     let mut shell = Command::new("/bin/sh");
     shell
         .args(["-c", command])
-        .current_dir(folder)
+        .current_dir(&place.work_dir)
         .stdin(Stdio::null())
         .stdout(stdout)
         .stderr(stderr)
@@ -112,10 +112,13 @@ fn kill(shell: &Child) {
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)] // a test that gets no thread fails by panicking
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     fn runs(command: &str, folder: &Path) -> Result<(), Failure> {
-        run("a", CommandTime::Before, command, folder, || false)
+        let place = FilePlace::of(folder);
+        run("a", CommandTime::Before, command, &place, || false)
     }
 
     #[test]
@@ -143,7 +146,14 @@ mod tests {
         let group = dir.path().join("group");
         let command = "sleep 600 & echo $$ >group.new; mv group.new group; sleep 600";
         let is_stopped = || group.exists();
-        run("a", CommandTime::After, command, dir.path(), is_stopped).unwrap();
+        run(
+            "a",
+            CommandTime::After,
+            command,
+            &FilePlace::of(dir.path()),
+            is_stopped,
+        )
+        .unwrap();
         let group = std::fs::read_to_string(group).unwrap();
         let group = Pid::from_raw(group.trim().parse().unwrap()).unwrap();
         // What it had in the background is reaped by others.

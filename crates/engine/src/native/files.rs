@@ -1,16 +1,19 @@
 //! The files of a job: what they are called, how large they are, which part
 //! the job uses, how they are made and opened.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fathom_device::command::nvme_namespace;
 use fathom_model::{Failure, FailureKind};
 
+use rustix::fs::OFlags;
+
+use crate::checked::{CheckedPaths, PathChanged};
 use crate::layout;
 use crate::resolve::tree_files;
 
@@ -48,6 +51,35 @@ pub(super) struct FilePlan {
     pub(super) zones: Option<Arc<ZonedDevice>>,
     /// Not changed even where the job changes others: a log that is replayed says so.
     pub(super) read_only: bool,
+    pub(super) checked: Arc<CheckedPaths>,
+}
+
+impl FilePlan {
+    fn opened(&self, flags: OFlags) -> io::Result<File> {
+        self.checked.open(&self.path, flags)
+    }
+}
+
+/// Where the files of jobs are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FilePlace {
+    /// The folder that relative names are meant from.
+    pub(super) work_dir: PathBuf,
+    pub(super) checked: Arc<CheckedPaths>,
+}
+
+#[cfg(test)]
+impl FilePlace {
+    /// A folder with all that is in it now.
+    pub(super) fn of(folder: &Path) -> Self {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.push(folder.to_owned());
+        Self {
+            work_dir: folder.to_owned(),
+            checked: Arc::new(CheckedPaths::of(paths.iter().map(PathBuf::as_path))),
+        }
+    }
 }
 
 /// Everything one member (one clone of a job) uses.
@@ -59,8 +91,8 @@ pub(super) struct MemberFiles {
     pub(super) pass_bytes: u64,
     /// Bytes after which the member has done its work.
     pub(super) total_bytes: u64,
-    /// The folder that its commands run in, and for what is kept of verify.
-    pub(super) work_dir: PathBuf,
+    /// Where its commands run, and what is kept of verify.
+    pub(super) place: FilePlace,
     /// The I/Os of a log, where the job replays one.
     pub(super) replay: Option<ReplayPlan>,
 }
@@ -79,6 +111,7 @@ impl MemberFiles {
 
 fn open_failure(path: &Path, error: &io::Error, what: &str) -> Failure {
     let kind = match error.raw_os_error() {
+        _ if PathChanged::is(error) => FailureKind::Refused,
         Some(libc::ENOSPC | libc::EDQUOT) => FailureKind::NoSpace,
         Some(libc::EACCES | libc::EPERM) => FailureKind::Permission,
         _ => FailureKind::Open,
@@ -190,21 +223,28 @@ fn is_endless(meta: &std::fs::Metadata) -> bool {
 }
 
 /// Bytes of the namespace that a generic NVMe device is the way to.
-fn present_generic(path: &Path) -> Result<u64, Failure> {
-    let is_char = std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_char_device());
-    if !is_char || fathom_device::Sys::live().by_path(path).is_none() {
+fn present_generic(path: &Path, checked: &CheckedPaths) -> Result<u64, Failure> {
+    let real = checked.real(path);
+    let is_char = std::fs::metadata(&real).is_ok_and(|meta| meta.file_type().is_char_device());
+    if !is_char || fathom_device::Sys::live().by_path(&real).is_none() {
         let what = "is no generic NVMe device such as /dev/ng0n1, which io_uring_cmd is for";
         return Err(Failure::new(FailureKind::Open, what).about(path.display().to_string()));
     }
-    let namespace = File::open(path).and_then(|file| nvme_namespace(file.as_raw_fd()));
+    let namespace = checked.open(path, OFlags::RDONLY);
+    let namespace = namespace.and_then(|file| nvme_namespace(file.as_raw_fd()));
     let namespace = namespace.map_err(|error| open_failure(path, &error, "be asked"))?;
     Ok(namespace.bytes())
 }
 
 /// Bytes of the disk that a generic SCSI device is the way to; `None`: it is none.
-fn present_scsi(job: &NativeJob, path: &Path) -> Result<Option<u64>, Failure> {
-    let is_char = std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_char_device());
-    let disk = is_char.then(|| fathom_device::Sys::live().by_path(path));
+fn present_scsi(
+    job: &NativeJob,
+    path: &Path,
+    checked: &CheckedPaths,
+) -> Result<Option<u64>, Failure> {
+    let real = checked.real(path);
+    let is_char = std::fs::metadata(&real).is_ok_and(|meta| meta.file_type().is_char_device());
+    let disk = is_char.then(|| fathom_device::Sys::live().by_path(&real));
     let Some(disk) = disk.flatten() else {
         return Ok(None);
     };
@@ -220,14 +260,15 @@ fn present_scsi(job: &NativeJob, path: &Path) -> Result<Option<u64>, Failure> {
 }
 
 /// What stands at a path now: its size and whether it is a device; `None`: nothing.
-fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
-    let meta = match std::fs::metadata(path) {
+fn present(path: &Path, checked: &CheckedPaths) -> Result<Option<(u64, bool)>, Failure> {
+    let meta = match std::fs::metadata(checked.real(path)) {
         Ok(meta) => meta,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(open_failure(path, &error, "look at it")),
     };
     if meta.file_type().is_block_device() {
-        let size = File::open(path).and_then(|mut file| file.seek(SeekFrom::End(0)));
+        let opened = checked.open(path, OFlags::RDONLY);
+        let size = opened.and_then(|mut file| file.seek(SeekFrom::End(0)));
         return Ok(Some((
             size.map_err(|error| open_failure(path, &error, "open"))?,
             true,
@@ -251,14 +292,18 @@ fn present(path: &Path) -> Result<Option<(u64, bool)>, Failure> {
 }
 
 /// The same, where nothing that is missing is something that may be made.
-fn present_or_made(job: &NativeJob, path: &Path) -> Result<Option<(u64, bool)>, Failure> {
+fn present_or_made(
+    job: &NativeJob,
+    path: &Path,
+    checked: &CheckedPaths,
+) -> Result<Option<(u64, bool)>, Failure> {
     let there = match job.engine {
-        IoEngine::IoUringCmd => Some((present_generic(path)?, true)),
-        IoEngine::Sg => match present_scsi(job, path)? {
+        IoEngine::IoUringCmd => Some((present_generic(path, checked)?, true)),
+        IoEngine::Sg => match present_scsi(job, path, checked)? {
             Some(bytes) => Some((bytes, true)),
-            None => present(path)?,
+            None => present(path, checked)?,
         },
-        _ => present(path)?,
+        _ => present(path, checked)?,
     };
     if there.is_none() {
         if path.starts_with("/dev") && !path.starts_with("/dev/shm") {
@@ -282,9 +327,10 @@ pub(super) fn plan_replayed(
     path: PathBuf,
     end: u64,
     changes: bool,
+    checked: &Arc<CheckedPaths>,
 ) -> Result<FilePlan, Failure> {
     let there = match job.engine.opens_files() {
-        true => present_or_made(job, &path)?,
+        true => present_or_made(job, &path, checked)?,
         false => Some((end, false)),
     };
     let subject = || path.display().to_string();
@@ -309,6 +355,7 @@ pub(super) fn plan_replayed(
         layout: FileLayout::Nothing,
         zones: None,
         read_only: !changes,
+        checked: Arc::clone(checked),
     })
 }
 
@@ -316,14 +363,14 @@ pub(super) fn plan_replayed(
 pub(super) fn plan(
     job: &NativeJob,
     clone: u32,
-    work_dir: &Path,
+    place: &FilePlace,
     seed: u64,
     zoned: &mut ZonedDevices,
 ) -> Result<MemberFiles, Failure> {
-    let names = names(job, clone, work_dir)?;
+    let names = names(job, clone, &place.work_dir)?;
     let sized;
     let job = if job.extent.zones.is_zbd() || job.extent.zones.size > 0 {
-        sized = zbd::in_bytes(job, zone_size(job, &names, zoned)?)?;
+        sized = zbd::in_bytes(job, zone_size(job, &names, zoned, &place.checked)?)?;
         &sized
     } else {
         job
@@ -341,7 +388,15 @@ pub(super) fn plan(
     for path in names {
         let one = if extra > 0 { share + block } else { share };
         extra = extra.saturating_sub(1);
-        files.push(plan_file(job, clone, path, one, &mut rng, zoned)?);
+        files.push(plan_file(
+            job,
+            clone,
+            path,
+            one,
+            &mut rng,
+            zoned,
+            &place.checked,
+        )?);
     }
     // Only whole blocks are done: of 10k with bs=4k, two.
     let each = files.iter().map(|file| bytes_of_pass(job, file));
@@ -366,7 +421,7 @@ pub(super) fn plan(
     let touches = job.pattern.touches();
     Ok(MemberFiles {
         files,
-        work_dir: work_dir.to_owned(),
+        place: place.clone(),
         replay: None,
         pass_bytes: pass_bytes.saturating_mul(touches),
         total_bytes: total_bytes
@@ -376,16 +431,25 @@ pub(super) fn plan(
 }
 
 /// Bytes of the zones of a job: those of its first file, or as it says.
-fn zone_size(job: &NativeJob, names: &[PathBuf], zoned: &mut ZonedDevices) -> Result<u64, Failure> {
+fn zone_size(
+    job: &NativeJob,
+    names: &[PathBuf],
+    zoned: &mut ZonedDevices,
+    checked: &CheckedPaths,
+) -> Result<u64, Failure> {
     let known = job.extent.zones.size;
     let Some(path) = names.first().filter(|_| known == 0) else {
         return Ok(known);
     };
     let there = match job.engine.opens_files() {
-        true => present_or_made(job, path)?,
+        true => present_or_made(job, path, checked)?,
         false => None,
     };
-    let device = zoned.of(job, path, there.map_or(0, |(bytes, _)| bytes))?;
+    let device = zoned.of(
+        job,
+        &checked.real(path),
+        there.map_or(0, |(bytes, _)| bytes),
+    )?;
     Ok(device.map_or(known, |device| device.zone_size()))
 }
 
@@ -418,6 +482,7 @@ fn plan_file(
     share: u64,
     rng: &mut Rng,
     zoned: &mut ZonedDevices,
+    checked: &Arc<CheckedPaths>,
 ) -> Result<FilePlan, Failure> {
     let subject = || path.display().to_string();
     let file_op = job.engine.file_op();
@@ -427,7 +492,7 @@ fn plan_file(
     let there = if diskless {
         None
     } else {
-        present_or_made(job, &path)?
+        present_or_made(job, &path, checked)?
     };
     let (real, is_device) = there.unwrap_or((0, false));
     let block = u64::from(job.pattern.min_block()).max(1);
@@ -465,7 +530,7 @@ fn plan_file(
         let message = format!("holds {real} bytes; the job asks for {len} from offset {start} on");
         return Err(Failure::new(FailureKind::NoSize, message).about(subject()));
     }
-    let zones = zoned.of(job, &path, if diskless { end } else { real })?;
+    let zones = zoned.of(job, &checked.real(&path), if diskless { end } else { real })?;
     let (start, len) = match &zones {
         Some(zones) => {
             let fitted = zones.fit(job, start, len);
@@ -488,6 +553,7 @@ fn plan_file(
         },
         zones,
         read_only: false,
+        checked: Arc::clone(checked),
     })
 }
 
@@ -565,28 +631,25 @@ pub(super) fn lay_out(
     let mut filler = Filler::new(&job.content, 1);
     let there = match job.changes_files() && !job.files.append {
         true => None,
-        false => present(&file.path)?,
+        false => present(&file.path, &file.checked)?,
     };
     if let (Some((real, _)), FileLayout::Data) = (there, file.layout) {
         // fio would delete it first: what is only to be read stays.
         let mut fill = |block: &mut [u8]| filler.random(block);
-        let laid_out = layout::extend_with(&file.path, real, bytes.max(real), stop, &mut fill);
+        let laid_out = file.opened(OFlags::WRONLY).and_then(|mut file| {
+            layout::extend_with(&mut file, real, bytes.max(real), stop, &mut fill)
+        });
         return laid_out.map(drop).map_err(fail("lay out"));
     }
     if there.is_none()
-        && let Err(error) = std::fs::remove_file(&file.path)
+        && let Err(error) = file.checked.remove(&file.path)
         && error.kind() != io::ErrorKind::NotFound
     {
         return Err(fail("replace")(error));
     }
-    let mut options = OpenOptions::new();
-    let mut out = options
-        .write(true)
-        .create(true)
-        .truncate(there.is_none())
-        .mode(0o644)
-        .open(&file.path)
-        .map_err(fail("make"))?;
+    let mut flags = OFlags::WRONLY | OFlags::CREATE;
+    flags.set(OFlags::TRUNC, there.is_none());
+    let mut out = file.opened(flags).map_err(fail("make"))?;
     if !job.files.fill {
         allocate(job.files.fallocate, &out, bytes).map_err(fail("set aside the space of"))?;
     }
@@ -618,26 +681,24 @@ fn allocate(how: Fallocate, file: &File, bytes: u64) -> io::Result<()> {
 /// Opens a file as the job wants it and drops its pages from the cache.
 pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
     let writes = job.changes_files() && !plan.read_only;
-    let mut flags = 0;
+    let mut flags = match writes {
+        true => OFlags::RDWR,
+        false => OFlags::RDONLY,
+    };
     if job.files.direct && job.engine != IoEngine::Mmap {
-        flags |= libc::O_DIRECT;
+        flags |= OFlags::DIRECT;
     }
     flags |= match job.files.open_sync {
-        OpenSync::No => 0,
-        OpenSync::Sync => libc::O_SYNC,
-        OpenSync::Dsync => libc::O_DSYNC,
+        OpenSync::No => OFlags::empty(),
+        OpenSync::Sync => OFlags::SYNC,
+        // rustix takes DSYNC for SYNC.
+        OpenSync::Dsync => OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned()),
     };
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(writes)
-        .custom_flags(flags)
-        .mode(0o644);
-    if writes && !plan.is_device {
-        options.create(job.files.allow_create);
+    if writes && !plan.is_device && job.files.allow_create {
+        flags |= OFlags::CREATE;
     }
-    let file = options
-        .open(&plan.path)
+    let file = plan
+        .opened(flags)
         .map_err(|error| open_failure(&plan.path, &error, "open"))?;
     if let Some(hint) = job.files.write_hint {
         file_calls::set_write_hint(file.as_raw_fd(), hint, job.files.direct)
@@ -661,7 +722,7 @@ pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
 /// pre_read: the job's part of a file, through the cache. `stop` is asked now and then.
 pub(super) fn pre_read(plan: &FilePlan, stop: &dyn Fn() -> bool) -> Result<(), Failure> {
     let fail = |error: io::Error| open_failure(&plan.path, &error, "read it beforehand");
-    let mut file = File::open(&plan.path).map_err(fail)?;
+    let mut file = plan.opened(OFlags::RDONLY).map_err(fail)?;
     file.seek(SeekFrom::Start(plan.start)).map_err(fail)?;
     let mut left = plan.len;
     let mut buffer = vec![0u8; 1 << 20];

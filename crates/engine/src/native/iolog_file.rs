@@ -1,9 +1,11 @@
 //! write_iolog: what a job does, as fio logs it (version 3), to be replayed.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use rustix::fs::OFlags;
 
 use super::backend::Op;
 use super::files::MemberFiles;
@@ -60,11 +62,15 @@ impl IologFile {
         path: &Path,
         ring: &Arc<Ring<IssuedIo>>,
         plan: &MemberFiles,
-        work_dir: &Path,
     ) -> io::Result<Self> {
-        let named = plan.files.iter().map(|file| name(&file.path, work_dir));
+        let place = &plan.place;
+        let named = plan
+            .files
+            .iter()
+            .map(|file| name(&file.path, &place.work_dir));
         let names = named.collect::<io::Result<Vec<String>>>()?;
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let file = place.checked.open(path, flags)?;
         let mut out = BufWriter::new(file);
         writeln!(out, "{TIMED_HEADLINE}")?;
         for act in ["add", "open"] {

@@ -8,6 +8,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use super::job::LogOptions;
+use crate::checked::CheckedPaths;
 
 /// Bits of a stored sample's direction: it has an offset, its priority is whole
 /// (iolog.h, LOG_OFFSET_SAMPLE_BIT and LOG_PRIO_SAMPLE_BIT).
@@ -43,8 +44,8 @@ impl LogFile {
         }
     }
 
-    pub(super) fn create(path: &Path) -> io::Result<Self> {
-        let file = BufWriter::new(File::create(path)?);
+    pub(super) fn create(path: &Path, checked: &CheckedPaths) -> io::Result<Self> {
+        let file = BufWriter::new(checked.create(path)?);
         Ok(match path.extension().is_some_and(|end| end == "fz") {
             true => Self::Stored(GzEncoder::new(file, Compression::fast())),
             false => Self::Lines(file),

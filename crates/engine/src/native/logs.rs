@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use fathom_model::Histogram;
 
 use super::clock::TickClock;
+use super::files::FilePlace;
 use super::iolog_file::IologFile;
 use super::job::{DirIndex, LogOptions};
 use super::log_file::{LogFile, LogSample};
@@ -105,14 +106,15 @@ pub(super) struct LogWriter {
 
 impl LogWriter {
     /// Makes the files that the members' jobs ask for.
-    pub(super) fn new(members: &[Member], work_dir: &Path) -> Result<Self, (PathBuf, io::Error)> {
+    pub(super) fn new(members: &[Member], place: &FilePlace) -> Result<Self, (PathBuf, io::Error)> {
+        let (work_dir, checked) = (&place.work_dir, &place.checked);
         let mut writer = Self::default();
         for (place, member) in members.iter().enumerate() {
             if let (Some(ring), Some(name), Ok(plan)) =
                 (&member.iolog, &member.job.logs.iolog, &member.plan)
             {
                 let path = work_dir.join(name);
-                let file = IologFile::create(&path, ring, plan, work_dir);
+                let file = IologFile::create(&path, ring, plan);
                 writer.iologs.push(file.map_err(|error| (path, error))?);
             }
             let Some(ring) = &member.ring else { continue };
@@ -151,7 +153,8 @@ impl LogWriter {
                 .map(|prefix| path(prefix, "clat_hist"));
             for path in logs.iter().map(|log| &log.path).chain(&histogram) {
                 if !writer.files.contains_key(path) {
-                    let file = LogFile::create(path).map_err(|error| (path.clone(), error))?;
+                    let file =
+                        LogFile::create(path, checked).map_err(|error| (path.clone(), error))?;
                     writer.files.insert(path.clone(), file);
                 }
             }

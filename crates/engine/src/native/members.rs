@@ -1,13 +1,12 @@
 //! The jobs of a run as members: clones, their groups, what each waits for.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use fathom_model::{Failure, JobSpec};
 
-use super::files::{self, MemberFiles};
+use super::files::{self, FilePlace, MemberFiles};
 use super::iolog_file::IssuedIo;
 use super::job::NativeJob;
 use super::prio::PriorityDraw;
@@ -51,7 +50,11 @@ pub(super) struct ReportUnit {
 }
 
 /// All members in the order of the job file.
-pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u64) -> Vec<Member> {
+pub(super) fn expand(
+    jobs: &[(JobSpec, NativeJob)],
+    place: &FilePlace,
+    entropy: u64,
+) -> Vec<Member> {
     let mut members: Vec<Member> = Vec::new();
     let (mut group, mut after) = (0, 0);
     let mut zoned = ZonedDevices::default();
@@ -73,7 +76,7 @@ pub(super) fn expand(jobs: &[(JobSpec, NativeJob)], work_dir: &Path, entropy: u6
         };
         for clone in 0..job.order.clones {
             let seed = mix(mix(seed, section as u64), u64::from(clone));
-            let (job, plan) = planned(&job, &spec, clone, work_dir, mix(seed, 6), &mut zoned);
+            let (job, plan) = planned(&job, &spec, clone, place, mix(seed, 6), &mut zoned);
             let classes = Arc::new(PriorityDraw::new(&job));
             let stats = WorkerStats::new(&job, classes.values().len(), job.depth() as usize);
             members.push(Member {
@@ -105,17 +108,14 @@ fn planned(
     job: &Arc<NativeJob>,
     spec: &JobSpec,
     clone: u32,
-    work_dir: &Path,
+    place: &FilePlace,
     seed: u64,
     zoned: &mut ZonedDevices,
 ) -> (Arc<NativeJob>, Result<MemberFiles, Failure>) {
     if job.replay.logs.is_empty() {
-        return (
-            Arc::clone(job),
-            files::plan(job, clone, work_dir, seed, zoned),
-        );
+        return (Arc::clone(job), files::plan(job, clone, place, seed, zoned));
     }
-    match replay::prepare(job, spec, clone, work_dir) {
+    match replay::prepare(job, spec, clone, place) {
         Ok((replayed, plan)) => (Arc::new(replayed), Ok(plan)),
         Err(failure) => (Arc::clone(job), Err(failure)),
     }

@@ -58,14 +58,17 @@ mod zbd;
 mod zones;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_model::{Event, JobSpec};
 
+use crate::checked::CheckedPaths;
+use crate::resolve::of;
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink, requested};
 use clock::ClockAnchor;
 use engine_process::EngineProcess;
+use files::FilePlace;
 use output::Keep;
 
 pub use crate::unsupported::Unsupported;
@@ -143,9 +146,10 @@ impl Engine for Native {
         let entropy = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |time| time.as_nanos() as u64);
+        let place = place(request, &specs);
         let members = members::expand(
             &jobs,
-            &request.work_dir,
+            &place,
             rng::mix(entropy, u64::from(std::process::id())),
         );
         let started = Event::EngineStarted {
@@ -163,11 +167,29 @@ impl Engine for Native {
             results: None,
         };
         let (outcome, batches) =
-            run::NativeRun::new(request, control, &mut kept, clock, members, begun).go();
+            run::NativeRun::new(request, control, &mut kept, clock, members, begun).go(&place);
         if let Some(results) = kept.results {
             output::keep(request, &jobs, &results, &batches, begun.elapsed())?;
         }
         Ok(outcome)
+    }
+}
+
+/// Where a request's files are: what was checked, or what stands there now.
+fn place(request: &Request, jobs: &[JobSpec]) -> FilePlace {
+    let checked = match &request.checked {
+        Some(checked) => checked.clone(),
+        None => {
+            // A job of which it cannot be told fails by itself.
+            let uses = jobs
+                .iter()
+                .filter_map(|job| of(job, &request.work_dir).ok());
+            CheckedPaths::of_uses(&uses.flatten().collect::<Vec<_>>())
+        }
+    };
+    FilePlace {
+        work_dir: request.work_dir.clone(),
+        checked: Arc::new(checked),
     }
 }
 

@@ -3,7 +3,6 @@
 //! A log is read to its end before the run: what it names was judged, and nothing in it
 //! may come as a surprise. Then it is kept in memory, or read once more as it is replayed.
 
-use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use fathom_model::{Failure, FailureKind, JobSpec, units};
 
 use super::backend::Op;
 use super::clock::TickClock;
-use super::files::{self, MemberFiles};
+use super::files::{self, FilePlace, MemberFiles};
 use super::job::{DirIndex, IoPattern, NativeJob, ReplayOptions, Sizes};
 use super::source::NextIo;
 use super::verify::{self, BlockLayout, gcd};
@@ -242,12 +241,12 @@ impl LogSummary {
 }
 
 /// Writes all logs of a job into one.
-fn merge_into(options: &ReplayOptions, path: &Path, work_dir: &Path) -> Result<(), String> {
+fn merge_into(options: &ReplayOptions, path: &Path, place: &FilePlace) -> Result<(), String> {
     let number = |list: &[u64], place: usize, unset| list.get(place).copied().unwrap_or(unset);
-    let trace = |(place, log): (usize, &String)| MergedTrace {
-        path: work_dir.join(log),
-        percent: number(&options.merge_percents, place, 100),
-        times: number(&options.merge_times, place, 1),
+    let trace = |(at, log): (usize, &String)| MergedTrace {
+        path: place.work_dir.join(log),
+        percent: number(&options.merge_percents, at, 100),
+        times: number(&options.merge_times, at, 1),
     };
     let traces: Vec<MergedTrace> = options.logs.iter().enumerate().map(trace).collect();
     // One of them would be emptied before it is read.
@@ -255,7 +254,7 @@ fn merge_into(options: &ReplayOptions, path: &Path, work_dir: &Path) -> Result<(
         return Err("merge_blktrace_file is one of the logs".to_owned());
     }
     let shown = |error: std::io::Error| format!("{}: {error}", path.display());
-    let mut out = BufWriter::new(File::create(path).map_err(shown)?);
+    let mut out = BufWriter::new(place.checked.create(path).map_err(shown)?);
     merge(traces, &mut out).map_err(|fault| fault.to_string())?;
     out.flush().map_err(shown)
 }
@@ -271,16 +270,16 @@ pub(super) fn prepare(
     job: &NativeJob,
     spec: &JobSpec,
     clone: u32,
-    work_dir: &Path,
+    place: &FilePlace,
 ) -> Result<(NativeJob, MemberFiles), Failure> {
     let refused = |what: String| Failure::new(FailureKind::BadOption, what);
     let logs = &job.replay.logs;
     let path = match &job.replay.merged {
-        None => work_dir.join(&logs[clone as usize % logs.len()]),
+        None => place.work_dir.join(&logs[clone as usize % logs.len()]),
         Some(merged) => {
-            let path = work_dir.join(merged);
+            let path = place.work_dir.join(merged);
             if clone == 0 {
-                merge_into(&job.replay, &path, work_dir).map_err(&refused)?;
+                merge_into(&job.replay, &path, place).map_err(&refused)?;
             }
             path
         }
@@ -322,9 +321,15 @@ pub(super) fn prepare(
     };
     let mut planned = Vec::new();
     for (name, (end, changes)) in names.iter().zip(summary.files) {
-        let path = work_dir.join(name);
+        let path = place.work_dir.join(name);
         let changes = changes && !job.verify.only;
-        planned.push(files::plan_replayed(&job, path, end, changes)?);
+        planned.push(files::plan_replayed(
+            &job,
+            path,
+            end,
+            changes,
+            &place.checked,
+        )?);
     }
     let plan = ReplayPlan {
         options: job.replay.clone(),
@@ -337,7 +342,7 @@ pub(super) fn prepare(
         // There is one pass: the log's.
         pass_bytes: u64::MAX,
         total_bytes: summary.bytes,
-        work_dir: work_dir.to_owned(),
+        place: place.clone(),
         replay: Some(plan),
     };
     Ok((job, files))
@@ -522,7 +527,7 @@ mod tests {
             name: "j".to_owned(),
             options: Vec::new(),
         };
-        let (job, plan) = prepare(&job, &spec, 0, dir.path()).unwrap();
+        let (job, plan) = prepare(&job, &spec, 0, &FilePlace::of(dir.path())).unwrap();
         let mut source = ReplaySource::new(&job, &plan).unwrap();
         let clock = ClockAnchor::now().clock();
         let mut found = Vec::new();
@@ -580,7 +585,7 @@ mod tests {
             name: "j".to_owned(),
             options: Vec::new(),
         };
-        let (job, plan) = prepare(&job, &spec, 0, dir.path()).unwrap();
+        let (job, plan) = prepare(&job, &spec, 0, &FilePlace::of(dir.path())).unwrap();
         let clock = ClockAnchor::now().clock();
         for more in ["f write 0 513\n", "g add\ng write 0 1\n", "?\n"] {
             std::fs::write(&log, format!("{text}{more}")).unwrap();

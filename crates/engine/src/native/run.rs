@@ -14,7 +14,7 @@ use fathom_model::{Event, Failure, FailureKind};
 
 use super::clock::TickClock;
 use super::disks::Disks;
-use super::files::{self, FileLayout, FilePlan};
+use super::files::{self, FileLayout, FilePlace, FilePlan};
 use super::floor::RateFloor;
 use super::job::{ExitWhat, IoEngine};
 use super::logs::LogWriter;
@@ -121,11 +121,11 @@ impl<'a> NativeRun<'a> {
     }
 
     /// Runs everything; how it ended, and the batches of each unit.
-    pub(super) fn go(mut self) -> (Outcome, Vec<BatchShares>) {
+    pub(super) fn go(mut self, place: &FilePlace) -> (Outcome, Vec<BatchShares>) {
         let names = self.units.iter().map(|unit| unit.name.clone()).collect();
         let hosts = Vec::new();
         self.emit(Event::Jobs { names, hosts });
-        let opened = self.open_logs();
+        let opened = self.open_logs(place);
         if let Err(failure) = opened.and_then(|()| self.schedulers.set(&self.members)) {
             self.fail(failure);
             self.end_all();
@@ -455,8 +455,8 @@ impl<'a> NativeRun<'a> {
         }
     }
 
-    fn open_logs(&mut self) -> Result<(), Failure> {
-        let opened = LogWriter::new(&self.members, &self.request.work_dir);
+    fn open_logs(&mut self, place: &FilePlace) -> Result<(), Failure> {
+        let opened = LogWriter::new(&self.members, place);
         self.logs =
             opened.map_err(|(path, error)| log_failure(&path.display().to_string(), &error))?;
         Ok(())
@@ -679,7 +679,7 @@ impl<'a> NativeRun<'a> {
         for member in self.members.iter().filter(|member| member.job.files.unlink) {
             let Ok(plan) = &member.plan else { continue };
             for file in plan.files.iter().filter(|file| !file.is_device) {
-                let _ = std::fs::remove_file(&file.path);
+                let _ = file.checked.remove(&file.path);
             }
         }
     }

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -20,7 +19,7 @@ use super::backend::{libaio, scsi, uring};
 use super::buffer::LockedMemory;
 use super::clock::TickClock;
 use super::commands::{self, CommandTime::After, CommandTime::Before};
-use super::files;
+use super::files::{self, FilePlace, FilePlan};
 use super::job::{IoEngine, NativeJob, Queue};
 use super::kernel;
 use super::members::Member;
@@ -29,6 +28,7 @@ use super::stats::WorkerPhase;
 use super::usage::Usage;
 use super::verify::VerifyState;
 use super::worker::{FlowShare, Worker, WorkerParts};
+use crate::checked::PathChanged;
 
 /// Opens when all workers of a batch are ready, so that they start together.
 #[derive(Default)]
@@ -159,7 +159,7 @@ fn live(start: WorkerStart) -> Lived {
     parts.targets = files
         .map(|(open, file)| files::target(open, file))
         .collect();
-    let until = VerifyState::load(&job, &plan.work_dir, member)?;
+    let until = VerifyState::load(&job, &plan.place.work_dir, member)?;
     let targets = parts.targets.clone();
     let stats = Arc::clone(&parts.stats);
     let (least, most) = job.times.start_delay;
@@ -176,36 +176,35 @@ fn live(start: WorkerStart) -> Lived {
         gate.pass();
         delay(start_delay, &stop);
         stats.set_phase(WorkerPhase::Ramp); // all is set up
-        run_before(&job, &plan.work_dir, &stop)?;
+        run_before(&job, &plan.place, &stop)?;
         Ok(thread_usage())
     };
-    let paths = plan.files.iter().map(|file| file.path.as_path());
-    let lived = with_backend(&job, &targets, paths, &mut worker, ready);
+    let lived = with_backend(&job, &targets, &plan.files, &mut worker, ready);
     let (failure, before) = lived.map_err(|error| backend_failure(&job, &error))??;
     let state = worker.verify_state();
     drop(worker);
     let usage = thread_usage().since(&before);
-    let saved = state.map(|state| state.save(&job.name, &plan.work_dir, member));
+    let saved = state.map(|state| state.save(&job.name, &plan.place, member));
     let failure = failure.or(saved.and_then(Result::err));
-    if let Some(told) = run_after(&job, &plan.work_dir) {
+    if let Some(told) = run_after(&job, &plan.place) {
         remark(&told);
     }
     Ok((failure.map(|f| name(f, &job)), usage))
 }
 
 /// exec_prerun.
-fn run_before(job: &NativeJob, folder: &Path, stop: &AtomicBool) -> Result<(), Failure> {
+fn run_before(job: &NativeJob, place: &FilePlace, stop: &AtomicBool) -> Result<(), Failure> {
     let Some(command) = &job.order.before else {
         return Ok(());
     };
-    commands::run(&job.name, Before, command, folder, || stop.load(Relaxed))
+    commands::run(&job.name, Before, command, place, || stop.load(Relaxed))
 }
 
 /// exec_postrun; what is to be said of it. It may undo what the other did: whoever stops
 /// the run waits for it, and its failure is none of the job's (backend.c, thread_main).
-fn run_after(job: &NativeJob, folder: &Path) -> Option<String> {
+fn run_after(job: &NativeJob, place: &FilePlace) -> Option<String> {
     let command = job.order.after.as_ref()?;
-    let ended = commands::run(&job.name, After, command, folder, || false);
+    let ended = commands::run(&job.name, After, command, place, || false);
     ended.err().map(|failure| failure.message)
 }
 
@@ -230,10 +229,10 @@ fn name(mut failure: Failure, job: &NativeJob) -> Failure {
 }
 
 /// Makes the backend, then starts; errors are those of making it.
-fn with_backend<'a>(
+fn with_backend(
     job: &NativeJob,
     targets: &[OpenFile],
-    paths: impl Iterator<Item = &'a Path>,
+    plans: &[FilePlan],
     worker: &mut Worker,
     ready: impl FnOnce(Option<&str>) -> Result<Usage, Failure>,
 ) -> io::Result<Lived> {
@@ -256,7 +255,7 @@ fn with_backend<'a>(
         IoEngine::Falloc => go!(OneByOne::new(Calls::new(files, CallStyle::Allocate)?)),
         IoEngine::Ftruncate => go!(OneByOne::new(Calls::new(files, CallStyle::Truncate)?)),
         IoEngine::Cpuio => go!(OneByOne::new(burner::Burner::new(&job.burn))),
-        IoEngine::FileOp(op) => go!(OneByOne::new(fileops::FileOps::new(paths, op, job.stat)?)),
+        IoEngine::FileOp(op) => go!(OneByOne::new(fileops::FileOps::new(plans, op, job.stat)?)),
         IoEngine::Pvsync2 => {
             go!(OneByOne::new(Calls::new(files, vectored(&job.queue))?))
         }
@@ -339,7 +338,10 @@ fn start<B: Backend>(
 }
 
 fn backend_failure(job: &NativeJob, error: &io::Error) -> Failure {
-    let (kind, message) = kernel::refusal(job.engine, job.depth(), error);
+    let (kind, message) = match PathChanged::is(error) {
+        true => (FailureKind::Refused, error.to_string()),
+        false => kernel::refusal(job.engine, job.depth(), error),
+    };
     let failure = Failure::new(kind, message).about(format!("job {}", job.name));
     match error.raw_os_error() {
         Some(errno) => failure.with_errno(errno),

@@ -29,6 +29,7 @@ fn run(sim: &Sim, job: &str, deadline: Option<Duration>) -> (Outcome, Kept) {
         interval: Duration::from_secs(1),
         deadline,
         fio: None,
+        checked: None,
     };
     let mut kept = Kept::default();
     let outcome = sim.run(&request, &Control::default(), &mut kept).unwrap();

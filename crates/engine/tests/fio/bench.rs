@@ -67,6 +67,7 @@ impl Bench {
             interval: Duration::from_millis(200),
             deadline: Some(Duration::from_secs(300)),
             fio: None,
+            checked: None,
         }
     }
 

@@ -95,6 +95,7 @@ pub(crate) fn request(job_file: PathBuf, dir: &Path) -> Request {
         interval: Duration::from_millis(100),
         deadline: Some(Duration::from_secs(300)),
         fio: None,
+        checked: None,
     }
 }
 

@@ -85,6 +85,7 @@ fn attempt(folder: &Path, engine: &str) -> Result<(), Failure> {
         interval: DEADLINE,
         deadline: Some(DEADLINE),
         fio: None,
+        checked: None,
     };
     let mut first = FirstFailure(None);
     let ran = Native::new().run(&request, &Control::default(), &mut first);

@@ -1,80 +1,103 @@
 //! What is done to files as a whole: filecreate, filestat, filedelete
 //! (engines/fileoperations.c).
 
+use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::one_by_one::Immediate;
 use super::{Io, result_of};
+use crate::native::files::FilePlan;
 use crate::native::job::{FileOp, StatCall};
+
+/// A file by its name in its folder, which is held: no link that moves leads elsewhere.
+#[derive(Debug)]
+struct HeldName {
+    folder: Arc<OwnedFd>,
+    name: CString,
+}
 
 /// One operation on each file.
 #[derive(Debug)]
 pub(in crate::native) struct FileOps {
-    paths: Vec<CString>,
+    files: Vec<HeldName>,
     op: FileOp,
     stat: StatCall,
 }
 
 impl FileOps {
-    pub(in crate::native) fn new<'a>(
-        paths: impl Iterator<Item = &'a Path>,
+    pub(in crate::native) fn new(
+        plans: &[FilePlan],
         op: FileOp,
         stat: StatCall,
     ) -> io::Result<Self> {
-        let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).map_err(Into::into);
-        Ok(Self {
-            paths: paths.map(name).collect::<io::Result<_>>()?,
-            op,
-            stat,
-        })
+        let mut folders: BTreeMap<PathBuf, Arc<OwnedFd>> = BTreeMap::new();
+        let mut files = Vec::new();
+        for plan in plans {
+            let (held, name) = plan.checked.hold_folder(&plan.path)?;
+            // Each operation goes by the name: what stands there must be known now.
+            match plan.checked.hold(&plan.path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let real = plan.checked.real(&plan.path);
+            let folder = real.parent().map(Path::to_owned).unwrap_or_default();
+            files.push(HeldName {
+                folder: Arc::clone(folders.entry(folder).or_insert_with(|| Arc::new(held))),
+                name: CString::new(name.as_bytes())?,
+            });
+        }
+        Ok(Self { files, op, stat })
     }
 
-    fn operate(&self, path: &CString) -> i64 {
+    fn operate(&self, file: &HeldName) -> i64 {
+        let (folder, name) = (file.folder.as_raw_fd(), file.name.as_ptr());
         match self.op {
             FileOp::Create => {
-                let flags = libc::O_CREAT | libc::O_RDWR | libc::O_CLOEXEC;
-                // SAFETY: a C string; the mode goes with O_CREAT.
-                let fd = unsafe { libc::open(path.as_ptr(), flags, 0o600) };
+                let flags = libc::O_CREAT | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+                // SAFETY: an open folder and a C string; the mode goes with O_CREAT.
+                let fd = unsafe { libc::openat(folder, name, flags, 0o600) };
                 if fd >= 0 {
                     // SAFETY: opened above, closed once.
                     unsafe { libc::close(fd) };
                 }
                 result_of(fd as isize)
             }
-            FileOp::Stat => look_at(path, self.stat),
-            // SAFETY: a C string.
-            FileOp::Delete => result_of(unsafe { libc::unlink(path.as_ptr()) } as isize),
+            FileOp::Stat => look_at(file, self.stat),
+            // SAFETY: an open folder and a C string.
+            FileOp::Delete => result_of(unsafe { libc::unlinkat(folder, name, 0) } as isize),
         }
     }
 }
 
 /// One of the calls that say what a file is.
-fn look_at(path: &CString, call: StatCall) -> i64 {
-    let path = path.as_ptr();
+fn look_at(file: &HeldName, call: StatCall) -> i64 {
+    let (folder, name) = (file.folder.as_raw_fd(), file.name.as_ptr());
     // SAFETY: all fields of stat are numbers, for which zero is a value.
     let mut stat: libc::stat = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
     let mut statx: libc::statx = unsafe { std::mem::zeroed() };
     let result = match call {
-        // SAFETY: a C string; the kernel writes one stat at the pointer.
-        StatCall::Stat => unsafe { libc::stat(path, &raw mut stat) },
+        // SAFETY: an open folder and a C string; the kernel writes one stat at the pointer.
+        StatCall::Stat => unsafe { libc::fstatat(folder, name, &raw mut stat, 0) },
         // SAFETY: as above.
-        StatCall::Lstat => unsafe { libc::lstat(path, &raw mut stat) },
-        // SAFETY: a C string; the kernel writes one statx at the pointer.
-        StatCall::Statx => unsafe {
-            libc::statx(libc::AT_FDCWD, path, 0, libc::STATX_ALL, &raw mut statx)
+        StatCall::Lstat => unsafe {
+            libc::fstatat(folder, name, &raw mut stat, libc::AT_SYMLINK_NOFOLLOW)
         },
+        // SAFETY: as above, of a statx.
+        StatCall::Statx => unsafe { libc::statx(folder, name, 0, libc::STATX_ALL, &raw mut statx) },
     };
     result_of(result as isize)
 }
 
 impl Immediate for FileOps {
     fn run(&mut self, io: &Io) -> i64 {
-        let path = self.paths.get(io.file as usize);
-        let result = path.map_or(0, |path| self.operate(path));
+        let file = self.files.get(io.file as usize);
+        let result = file.map_or(0, |file| self.operate(file));
         if result < 0 { result } else { io.len.into() }
     }
 }

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 use proptest::{prop_assert, proptest};
 
 use super::*;
+use crate::native::files::FilePlace;
 use crate::native::files::{FileLayout, FilePlan};
 
 fn plan(lens: &[u64]) -> MemberFiles {
@@ -18,11 +19,12 @@ fn plan(lens: &[u64]) -> MemberFiles {
                 layout: FileLayout::Nothing,
                 zones: None,
                 read_only: false,
+                checked: std::sync::Arc::default(),
             })
             .collect(),
         pass_bytes: lens.iter().sum(),
         total_bytes: lens.iter().sum(),
-        work_dir: PathBuf::new(),
+        place: FilePlace::default(),
         replay: None,
     }
 }

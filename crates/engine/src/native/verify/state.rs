@@ -1,11 +1,13 @@
 //! verify_state_save and verify_state_load: how far a job's writes came, in fio's file
 //! (verify-state.h), so that a later job verifies no further.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use fathom_model::{Failure, FailureKind};
 
 use crate::native::crc32c::crc32c;
+use crate::native::files::FilePlace;
 use crate::native::job::NativeJob;
 use crate::regular;
 
@@ -118,11 +120,13 @@ impl VerifyState {
     pub(in crate::native) fn save(
         &self,
         job: &str,
-        folder: &Path,
+        at: &FilePlace,
         place: usize,
     ) -> Result<(), Failure> {
-        let path = path(folder, job, place);
-        std::fs::write(&path, self.bytes(job, place)).map_err(|error| {
+        let path = path(&at.work_dir, job, place);
+        let written = at.checked.create(&path);
+        let written = written.and_then(|mut file| file.write_all(&self.bytes(job, place)));
+        written.map_err(|error| {
             let what = format!("verify_state_save: {error}");
             Failure::new(FailureKind::Open, what).about(path.display().to_string())
         })

@@ -1,6 +1,7 @@
 use proptest::{prop_assert, prop_assert_eq, proptest};
 
 use super::*;
+use crate::native::files::FilePlace;
 use crate::native::files::{FileLayout, FilePlan, MemberFiles};
 
 const SEAL: Seal = Seal {
@@ -109,10 +110,11 @@ fn plan(len: u64) -> MemberFiles {
             layout: FileLayout::Nothing,
             zones: None,
             read_only: false,
+            checked: std::sync::Arc::default(),
         }],
         pass_bytes: len * 10,
         total_bytes: len * 10,
-        work_dir: ".".into(),
+        place: FilePlace::default(),
         replay: None,
     }
 }

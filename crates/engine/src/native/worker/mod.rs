@@ -670,6 +670,7 @@ mod tests {
             layout: FileLayout::Nothing,
             zones: None,
             read_only: false,
+            checked: Arc::default(),
         };
         let classes = PriorityDraw::new(&job);
         let stats = WorkerStats::new(&job, classes.values().len(), 4);
@@ -678,7 +679,7 @@ mod tests {
                 files: vec![file],
                 pass_bytes: bytes,
                 total_bytes: bytes,
-                work_dir: ".".into(),
+                place: crate::native::files::FilePlace::default(),
                 replay: None,
             }),
             stats: Arc::new(stats),

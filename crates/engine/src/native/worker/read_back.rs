@@ -353,7 +353,7 @@ impl Worker {
                 expected: expected.as_deref(),
                 of_header: mismatch.is_of_header(),
             };
-            message += &dumped.keep(&self.plan.work_dir);
+            message += &dumped.keep(&self.plan.place);
         }
         let ends = self.count_error(libc::EILSEQ, VERIFY, Some(DirIndex::Read));
         if ends || (self.job.verify.fatal && self.failure.is_none()) {

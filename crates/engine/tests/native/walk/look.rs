@@ -207,7 +207,11 @@ fn call(line: &str, place: &str) -> Option<String> {
     let name = line.split('(').next()?;
     let by_path = ["open", "stat", "unlink", "access", "mkdir"];
     if by_path.iter().any(|part| name.contains(part)) {
-        let own = line.contains(&format!("{place}/")) || line.contains("/scheduler");
+        // In a folder that is held, or what is held itself.
+        let below = line[name.len()..].trim_start_matches('(');
+        let held = below.starts_with(|first: char| first.is_ascii_digit())
+            || line.contains("/proc/self/fd/");
+        let own = held || line.contains(&format!("{place}/")) || line.contains("/scheduler");
         let ours = ["job.fio", "fio.out", ".log"]
             .iter()
             .any(|name| line.contains(name));
@@ -234,6 +238,10 @@ fn call(line: &str, place: &str) -> Option<String> {
     if line.contains("/sys/") {
         line = line.split("/sys/").next().unwrap().to_owned()
             + line.rsplit_once("scheduler").unwrap().1;
+    }
+    if let Some((before, number)) = line.split_once("/proc/self/fd/") {
+        let behind = number.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        line = format!("{before}HELD{behind}");
     }
     let mut shown = String::new();
     let mut rest = line.as_str();

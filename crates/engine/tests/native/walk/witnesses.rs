@@ -20,7 +20,7 @@ macro_rules! witnesses {
 
 /// Calls that move data, or do something to a file as a whole, and names of threads.
 const ALL: &str = "pread64,pwrite64,read,write,lseek,preadv2,pwritev2,io_submit,io_uring_setup,\
-                   mmap,splice,vmsplice,fallocate,ftruncate,unlink,stat,statx,newfstatat,openat,\
+                   mmap,splice,vmsplice,fallocate,ftruncate,unlink,unlinkat,stat,statx,newfstatat,openat,\
                    prctl";
 const SCSI: &str = "engine/src/native/backend/scsi.rs";
 const GUEST: &str = "cli/tests/guest.rs";

@@ -1,0 +1,501 @@
+//! What the paths of a request led to when they were checked.
+//!
+//! A path is only a name: another program can move a link, rename a file or mount
+//! something over it at any time. So each path is followed once, what it leads to is
+//! checked, and an engine then opens that object and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use crate::resolve::PathUse;
+
+/// As many links as the kernel follows (linux/namei.h, MAXSYMLINKS).
+const MOST_LINKS: usize = 40;
+
+/// What identifies an object of a file system.
+#[derive(
+    Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+pub struct ObjectId {
+    /// Device number of its file system.
+    device: u64,
+    inode: u64,
+    /// Device number that it stands for; 0 for files and folders.
+    rdev: u64,
+    /// Sequence number of the block device: it tells a disk from one that was plugged in
+    /// or set up later under the same number (Documentation/ABI/testing/sysfs-block).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sequence: Option<String>,
+}
+
+impl ObjectId {
+    fn of(meta: &std::fs::Metadata) -> Self {
+        let kind = meta.mode() & MODE_KIND;
+        let is_device = kind == MODE_BLOCK || kind == MODE_CHARACTER;
+        Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            rdev: if is_device { meta.rdev() } else { 0 },
+            sequence: (kind == MODE_BLOCK)
+                .then(|| sequence(meta.rdev()))
+                .flatten(),
+        }
+    }
+}
+
+// The kind of an object in its mode (inode(7)).
+const MODE_KIND: u32 = 0o170_000;
+const MODE_BLOCK: u32 = 0o060_000;
+const MODE_CHARACTER: u32 = 0o020_000;
+
+fn sequence(rdev: u64) -> Option<String> {
+    let (major, minor) = (rustix::fs::major(rdev), rustix::fs::minor(rdev));
+    let node = fathom_device::Sys::live().by_number(major, minor)?;
+    node.whole().text("diskseq")
+}
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+struct CheckedPath {
+    /// The path without links.
+    real: PathBuf,
+    /// The folder that it lies in; `None`: there is no such folder.
+    folder: Option<ObjectId>,
+    /// `None`: nothing was there.
+    object: Option<ObjectId>,
+    /// Whether a file stood there, or nothing: then the job may make one.
+    is_file: bool,
+}
+
+/// The paths of a request, and what they led to when they were checked.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CheckedPaths {
+    paths: BTreeMap<PathBuf, CheckedPath>,
+    /// Folders of the paths, and those that are paths themselves: the job's generated
+    /// files lie there.
+    folders: BTreeMap<PathBuf, (PathBuf, ObjectId)>,
+    /// When that was, in ns since 1970.
+    at_ns: i128,
+    /// Files that were made through this.
+    #[serde(skip)]
+    made: Arc<Mutex<BTreeSet<ObjectId>>>,
+}
+
+/// A path leads to something else than when it was checked.
+#[derive(Debug)]
+pub struct PathChanged {
+    what: &'static str,
+}
+
+impl fmt::Display for PathChanged {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}; it was not opened", self.what)
+    }
+}
+
+impl std::error::Error for PathChanged {}
+
+impl PathChanged {
+    /// Whether that is what an error says.
+    #[must_use]
+    pub fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+    }
+
+    fn error(what: &'static str) -> io::Error {
+        io::Error::other(Self { what })
+    }
+}
+
+const OTHER_OBJECT: &str = "another object stands there than when the path was checked";
+const OTHER_FOLDER: &str = "its folder is another one than when the path was checked";
+const NOT_CHECKED: &str = "the path is not among those that were checked";
+
+impl CheckedPaths {
+    /// Follows paths, each once. Those that cannot be followed are not among them.
+    #[must_use]
+    pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let mut checked = Self {
+            at_ns: now_ns(),
+            ..Self::default()
+        };
+        for path in paths {
+            checked.add(path);
+        }
+        checked
+    }
+
+    /// Those of these uses.
+    #[must_use]
+    pub fn of_uses(uses: &[PathUse]) -> Self {
+        Self::of(uses.iter().map(|used| used.path.as_path()))
+    }
+
+    fn add(&mut self, path: &Path) {
+        let Some(real) = followed(path).filter(|real| real.to_str().is_some()) else {
+            return;
+        };
+        let meta = std::fs::symlink_metadata(&real).ok();
+        let object = meta.as_ref().map(ObjectId::of);
+        let is_dir = meta.as_ref().is_some_and(std::fs::Metadata::is_dir);
+        if let (Some(object), true) = (&object, is_dir) {
+            let folder = (real.clone(), object.clone());
+            self.folders.insert(path.to_owned(), folder);
+        } else if let Some(parent) = path.parent()
+            && !self.folders.contains_key(parent)
+            && let Ok(real) = std::fs::canonicalize(parent)
+            && let Ok(meta) = std::fs::symlink_metadata(&real)
+        {
+            let folder = (real, ObjectId::of(&meta));
+            self.folders.insert(parent.to_owned(), folder);
+        }
+        let folder = real.parent().unwrap_or(Path::new("/"));
+        let folder = std::fs::symlink_metadata(folder).ok();
+        let checked = CheckedPath {
+            folder: folder.as_ref().map(ObjectId::of),
+            object,
+            is_file: meta.is_none_or(|meta| meta.is_file()),
+            real,
+        };
+        self.paths.insert(path.to_owned(), checked);
+    }
+
+    /// Where a path leads, without links; the path itself where it was not checked.
+    #[must_use]
+    pub fn real(&self, path: &Path) -> PathBuf {
+        self.place(path)
+            .map_or_else(|_| path.to_owned(), |place| place.real)
+    }
+
+    /// A path that was checked, or one for a file in a folder that was.
+    fn place(&self, path: &Path) -> io::Result<CheckedPath> {
+        match self.paths.get(path) {
+            Some(known) => Ok(known.clone()),
+            None => self.new_place(path),
+        }
+    }
+
+    /// Where a file is made in a folder that was checked.
+    fn new_place(&self, path: &Path) -> io::Result<CheckedPath> {
+        let folder = path.parent().and_then(|parent| self.folders.get(parent));
+        match (folder, path.file_name()) {
+            (Some((real, folder)), Some(name)) => Ok(CheckedPath {
+                real: real.join(name),
+                folder: Some(folder.clone()),
+                object: None,
+                is_file: true,
+            }),
+            _ => Err(PathChanged::error(NOT_CHECKED)),
+        }
+    }
+}
+
+/// A path without links, also where nothing stands at its end. `None`: links lead in a
+/// circle, or a folder on the way cannot be looked at.
+fn followed(path: &Path) -> Option<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        if let Ok(real) = std::fs::canonicalize(&path) {
+            return Some(real);
+        }
+        let name = path.file_name()?.to_owned();
+        let parent = path.parent()?;
+        let folder = std::fs::canonicalize(parent).unwrap_or_else(|_| parent.to_owned());
+        match std::fs::read_link(&path) {
+            // What a link leads to will be made.
+            Ok(target) => path = folder.join(target),
+            Err(_) => return Some(folder.join(name)),
+        }
+    }
+    None
+}
+
+fn now_ns() -> i128 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| i128::try_from(now.as_nanos()).unwrap_or(i128::MAX))
+}
+
+#[cfg(target_os = "linux")]
+mod opening {
+    use std::ffi::OsStr;
+    use std::os::fd::{AsRawFd as _, OwnedFd};
+
+    use rustix::fs::{AtFlags, CWD, Mode, OFlags};
+    use rustix::io::Errno;
+
+    use super::{
+        AsFd, CheckedPath, CheckedPaths, File, OTHER_FOLDER, OTHER_OBJECT, ObjectId, Path,
+        PathChanged, PoisonError, io,
+    };
+
+    /// That of the files that fio makes (filesetup.c, generic_open_file).
+    const MODE: Mode = Mode::from_raw_mode(0o644);
+    /// How often something may stand there and be gone again while a file is made.
+    const ATTEMPTS: u32 = 16;
+
+    impl CheckedPaths {
+        /// Opens what a path led to when it was checked. With [`OFlags::CREATE`] a missing
+        /// file is made.
+        ///
+        /// # Errors
+        /// What the system says; [`PathChanged`] where it leads to something else now.
+        pub fn open(&self, path: &Path, flags: OFlags) -> io::Result<File> {
+            let place = self.place(path)?;
+            let (folder, name) = self.folder_of(&place)?;
+            let flags = flags | OFlags::CLOEXEC;
+            for _ in 0..ATTEMPTS {
+                match self.find(&place, &folder, name) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    found => return reopen(&found?, flags - OFlags::CREATE - OFlags::EXCL),
+                }
+                if !flags.contains(OFlags::CREATE) || !place.is_file {
+                    return Err(Errno::NOENT.into());
+                }
+                let anew = flags | OFlags::EXCL | OFlags::NOFOLLOW;
+                match rustix::fs::openat(&folder, name, anew, MODE) {
+                    Err(Errno::EXIST) => {}
+                    made => {
+                        let made = File::from(made?);
+                        let id = ObjectId::of(&made.metadata()?);
+                        let mut all = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+                        all.insert(id);
+                        return Ok(made);
+                    }
+                }
+            }
+            Err(PathChanged::error(OTHER_OBJECT))
+        }
+
+        /// Opens the file that a path led to for writing, without what it held, or makes it.
+        ///
+        /// # Errors
+        /// As [`CheckedPaths::open`].
+        pub fn create(&self, path: &Path) -> io::Result<File> {
+            self.open(path, OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC)
+        }
+
+        /// Makes a new file in the folder that was checked, in place of what has its name.
+        ///
+        /// # Errors
+        /// As [`CheckedPaths::open`].
+        pub fn replace(&self, path: &Path) -> io::Result<File> {
+            let place = self.new_place(path)?;
+            let (folder, name) = self.folder_of(&place)?;
+            match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
+                Err(Errno::NOENT) | Ok(()) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+            Ok(rustix::fs::openat(&folder, name, flags, MODE)?.into())
+        }
+
+        /// Holds what a path led to when it was checked, without opening it for I/O.
+        ///
+        /// # Errors
+        /// As [`CheckedPaths::open`].
+        pub fn hold(&self, path: &Path) -> io::Result<OwnedFd> {
+            let place = self.place(path)?;
+            let (folder, name) = self.folder_of(&place)?;
+            self.find(&place, &folder, name)
+        }
+
+        /// Holds the folder that a path lies in, without links, and gives its name there.
+        ///
+        /// # Errors
+        /// As [`CheckedPaths::open`].
+        pub fn hold_folder(&self, path: &Path) -> io::Result<(OwnedFd, std::ffi::OsString)> {
+            let place = self.place(path)?;
+            let (folder, name) = self.folder_of(&place)?;
+            Ok((folder, name.to_owned()))
+        }
+
+        /// Removes the file that a path led to.
+        ///
+        /// # Errors
+        /// As [`CheckedPaths::open`].
+        pub fn remove(&self, path: &Path) -> io::Result<()> {
+            let place = self.place(path)?;
+            let (folder, name) = self.folder_of(&place)?;
+            self.find(&place, &folder, name)?;
+            Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?)
+        }
+
+        fn folder_of<'p>(&self, place: &'p CheckedPath) -> io::Result<(OwnedFd, &'p OsStr)> {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let parent = place.real.parent().unwrap_or(&place.real);
+            let folder = rustix::fs::open(parent, flags, Mode::empty())?;
+            let id = ObjectId::of(&meta(&folder)?);
+            let name = place.real.file_name().unwrap_or(OsStr::new("."));
+            match place.folder.as_ref() == Some(&id) {
+                true => Ok((folder, name)),
+                false => Err(PathChanged::error(OTHER_FOLDER)),
+            }
+        }
+
+        /// What stands at a name now, held without being opened.
+        fn find(&self, place: &CheckedPath, folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let found = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+            let meta = meta(&found)?;
+            let id = ObjectId::of(&meta);
+            let is_checked = place.object.as_ref() == Some(&id);
+            let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_checked || made.contains(&id) {
+                return Ok(found);
+            }
+            // A job's own commands may make its files.
+            let is_new = place.is_file && self.was_made_since(&meta);
+            match is_new {
+                true => Ok(found),
+                false => Err(PathChanged::error(OTHER_OBJECT)),
+            }
+        }
+
+        /// Whether it is a file that was made since the paths were checked. File systems
+        /// date files by a clock that ticks every few ms: within the same tick it is not.
+        /// Where a file system does not tell, any file counts that has no other name.
+        fn was_made_since(&self, meta: &std::fs::Metadata) -> bool {
+            use std::os::unix::fs::MetadataExt as _;
+            let made = meta.created().ok();
+            let made = made.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+            let is_old = made.is_some_and(|made| {
+                i128::try_from(made.as_nanos()).is_ok_and(|made| made <= self.at_ns)
+            });
+            meta.is_file() && meta.nlink() == 1 && !is_old
+        }
+    }
+
+    fn meta(held: &impl AsFd) -> io::Result<std::fs::Metadata> {
+        File::from(held.as_fd().try_clone_to_owned()?).metadata()
+    }
+
+    /// Opens what is held; its name plays no part in it any more.
+    fn reopen(held: &OwnedFd, flags: OFlags) -> io::Result<File> {
+        let flags = flags - OFlags::NOFOLLOW;
+        let path = format!("/proc/self/fd/{}", held.as_raw_fd());
+        Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?.into())
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::io::Write as _;
+    use std::os::unix::fs::symlink;
+    use std::time::Duration;
+
+    use rustix::fs::OFlags;
+
+    use super::*;
+
+    const MAKE: OFlags = OFlags::RDWR.union(OFlags::CREATE);
+
+    /// A folder with `link` to `right`, `wrong` beside it.
+    fn linked() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["right", "wrong"] {
+            std::fs::write(dir.path().join(name), name).unwrap();
+        }
+        symlink("right", dir.path().join("link")).unwrap();
+        let link = dir.path().join("link");
+        (dir, link)
+    }
+
+    fn swap(dir: &Path, what: &str) {
+        symlink(what, dir.join("swap")).unwrap();
+        std::fs::rename(dir.join("swap"), dir.join("link")).unwrap();
+    }
+
+    #[test]
+    fn a_link_that_moves_does_not_move_what_is_opened() {
+        let (dir, link) = linked();
+        let checked = CheckedPaths::of([link.as_path()]);
+        swap(dir.path(), "wrong");
+        let mut file = checked.open(&link, OFlags::RDWR).unwrap();
+        file.write_all(b"RIGHT").unwrap();
+        let read = |name| std::fs::read_to_string(dir.path().join(name)).unwrap();
+        assert_eq!(
+            (read("right"), read("wrong")),
+            ("RIGHT".into(), "wrong".into())
+        );
+    }
+
+    #[test]
+    fn what_takes_the_place_of_a_checked_file_is_not_opened() {
+        let (dir, link) = linked();
+        let right = dir.path().join("right");
+        let checked = CheckedPaths::of([link.as_path(), right.as_path()]);
+        std::fs::rename(dir.path().join("wrong"), &right).unwrap();
+        for path in [&link, &right] {
+            let error = checked.open(path, MAKE).unwrap_err();
+            assert!(PathChanged::is(&error), "{error}");
+            assert!(PathChanged::is(&checked.remove(path).unwrap_err()));
+        }
+        assert!(right.exists());
+    }
+
+    #[test]
+    fn a_missing_file_is_made_in_its_folder_and_through_no_link() {
+        let (dir, _) = linked();
+        let new = dir.path().join("new");
+        let other = dir.path().join("job.0.1");
+        let checked = CheckedPaths::of([new.as_path()]);
+        symlink("wrong", &new).unwrap();
+        assert!(PathChanged::is(&checked.open(&new, MAKE).unwrap_err()));
+        std::fs::hard_link(dir.path().join("wrong"), &other).unwrap();
+        assert!(PathChanged::is(&checked.open(&other, MAKE).unwrap_err()));
+        std::fs::remove_file(&new).unwrap();
+        checked.open(&new, MAKE).unwrap();
+        checked.open(&new, OFlags::RDONLY).unwrap();
+        checked.remove(&new).unwrap();
+        // A file that a command of the job has made, a tick of the clock later.
+        let date = || std::fs::metadata(&new).unwrap().created().unwrap();
+        let checked_at = UNIX_EPOCH + Duration::from_nanos(checked.at_ns.try_into().unwrap());
+        std::fs::write(&new, "").unwrap();
+        while date() <= checked_at {
+            std::fs::remove_file(&new).unwrap();
+            std::fs::write(&new, "").unwrap();
+        }
+        checked.open(&new, OFlags::RDWR).unwrap();
+        let elsewhere = Path::new("/tmp/elsewhere");
+        assert!(PathChanged::is(&checked.open(elsewhere, MAKE).unwrap_err()));
+    }
+
+    #[test]
+    fn a_folder_that_is_replaced_gets_no_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let [folder, old] = ["folder", "old"].map(|name| dir.path().join(name));
+        std::fs::create_dir(&folder).unwrap();
+        let new = folder.join("new");
+        let checked = CheckedPaths::of([folder.as_path(), new.as_path()]);
+        std::fs::rename(&folder, &old).unwrap();
+        symlink(&old, &folder).unwrap();
+        // The same folder by another way.
+        checked.open(&new, MAKE).unwrap();
+        std::fs::remove_file(&folder).unwrap();
+        std::fs::create_dir(&folder).unwrap();
+        assert!(PathChanged::is(&checked.open(&new, MAKE).unwrap_err()));
+        assert!(PathChanged::is(
+            &checked.open(&folder.join("job.0.0"), MAKE).unwrap_err()
+        ));
+    }
+
+    #[test]
+    fn a_link_to_a_file_that_is_not_there_leads_to_where_it_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let link = dir.path().join("link");
+        symlink("new", &link).unwrap();
+        let checked = CheckedPaths::of([link.as_path()]);
+        checked.open(&link, MAKE).unwrap();
+        assert!(dir.path().join("new").is_file());
+    }
+}
