@@ -513,15 +513,16 @@ fn find_uses(
 ) -> Result<Vec<Use>, Refusal> {
     let mut uses = usage::of_device(sys, node);
     let mut unread = None;
-    // Asked last: every use above is an exclusive one as well.
-    match is_exclusive(path) {
-        Ok(exclusive) if exclusive && uses.is_empty() && !claim.has(node) => {
-            uses.push(Use::Exclusive {
+    // Asked last: every use above is an exclusive one as well. Whoever claims it himself
+    // would wait for himself.
+    if uses.is_empty() && !claim.has(node) {
+        match is_exclusive(path) {
+            Ok(true) => uses.push(Use::Exclusive {
                 device: node.dev_path(),
-            })
+            }),
+            Ok(false) => {}
+            Err(e) => unread = Some(cannot_read(path, &e)),
         }
-        Ok(_) => {}
-        Err(e) => unread = Some(cannot_read(path, &e)),
     }
     for other in paths::of(sys, node) {
         let device = other.dev_path();

@@ -93,6 +93,7 @@ pub struct CheckedPaths {
 /// A path leads to something else than when it was checked.
 #[derive(Debug)]
 pub struct PathChanged {
+    path: PathBuf,
     what: &'static str,
 }
 
@@ -105,14 +106,22 @@ impl fmt::Display for PathChanged {
 impl std::error::Error for PathChanged {}
 
 impl PathChanged {
+    /// The path, where that is what an error says.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<&Path> {
+        let inner = error.get_ref()?.downcast_ref::<Self>()?;
+        Some(&inner.path)
+    }
+
     /// Whether that is what an error says.
     #[must_use]
     pub fn is(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|inner| inner.is::<Self>())
+        Self::of(error).is_some()
     }
 
-    fn error(what: &'static str) -> io::Error {
-        io::Error::other(Self { what })
+    fn error(path: &Path, what: &'static str) -> io::Error {
+        let path = path.to_owned();
+        io::Error::other(Self { path, what })
     }
 }
 
@@ -141,7 +150,14 @@ impl CheckedPaths {
     }
 
     fn add(&mut self, path: &Path) {
-        let Some(real) = followed(path).filter(|real| real.to_str().is_some()) else {
+        // By the folder that is known, whatever a link to it leads to by now.
+        let mut folders = path.ancestors().skip(1);
+        let known = folders.find_map(|folder| {
+            let (real, _) = self.folders.get(folder)?;
+            Some(real.join(path.strip_prefix(folder).ok()?))
+        });
+        let from = known.unwrap_or_else(|| path.to_owned());
+        let Some(real) = followed(&from).filter(|real| real.to_str().is_some()) else {
             return;
         };
         let meta = std::fs::symlink_metadata(&real).ok();
@@ -176,6 +192,30 @@ impl CheckedPaths {
             .map_or_else(|_| path.to_owned(), |place| place.real)
     }
 
+    /// Whether a path is among them.
+    #[must_use]
+    pub fn has(&self, path: &Path) -> bool {
+        self.paths.contains_key(path)
+    }
+
+    /// Whether a path led to a device.
+    #[must_use]
+    pub fn is_device(&self, path: &Path) -> bool {
+        let object = self.paths.get(path).and_then(|it| it.object.as_ref());
+        object.is_some_and(|object| object.rdev != 0)
+    }
+
+    /// Whether links lie between a folder and a path below it.
+    #[must_use]
+    pub fn has_links_below(&self, folder: &Path) -> bool {
+        let real = self.folders.get(folder).map(|(real, _)| real);
+        self.paths.iter().any(|(path, checked)| {
+            let below = path.strip_prefix(folder).ok();
+            let below = below.filter(|below| !below.as_os_str().is_empty());
+            matches!((below, real), (Some(below), Some(real)) if checked.real != real.join(below))
+        })
+    }
+
     /// A path that was checked, or one for a file in a folder that was.
     fn place(&self, path: &Path) -> io::Result<CheckedPath> {
         match self.paths.get(path) {
@@ -194,7 +234,7 @@ impl CheckedPaths {
                 object: None,
                 is_file: true,
             }),
-            _ => Err(PathChanged::error(NOT_CHECKED)),
+            _ => Err(PathChanged::error(path, NOT_CHECKED)),
         }
     }
 }
@@ -226,14 +266,14 @@ fn now_ns() -> i128 {
 
 #[cfg(target_os = "linux")]
 mod opening {
-    use std::ffi::OsStr;
+    use std::ffi::{OsStr, OsString};
     use std::os::fd::{AsRawFd as _, OwnedFd};
 
     use rustix::fs::{AtFlags, CWD, Mode, OFlags};
     use rustix::io::Errno;
 
     use super::{
-        AsFd, CheckedPath, CheckedPaths, File, OTHER_FOLDER, OTHER_OBJECT, ObjectId, Path,
+        AsFd, CheckedPath, CheckedPaths, File, OTHER_FOLDER, OTHER_OBJECT, ObjectId, Path, PathBuf,
         PathChanged, PoisonError, io,
     };
 
@@ -241,6 +281,17 @@ mod opening {
     const MODE: Mode = Mode::from_raw_mode(0o644);
     /// How often something may stand there and be gone again while a file is made.
     const ATTEMPTS: u32 = 16;
+
+    /// A folder that is held, where it is, and a name in it.
+    #[derive(Debug)]
+    pub struct HeldPlace {
+        /// The folder, opened for no more than to be known (`O_PATH`).
+        pub folder: OwnedFd,
+        /// Its path without links.
+        pub real: PathBuf,
+        /// Empty for the folder itself.
+        pub name: OsString,
+    }
 
     impl CheckedPaths {
         /// Opens what a path led to when it was checked. With [`OFlags::CREATE`] a missing
@@ -272,7 +323,7 @@ mod opening {
                     }
                 }
             }
-            Err(PathChanged::error(OTHER_OBJECT))
+            Err(PathChanged::error(path, OTHER_OBJECT))
         }
 
         /// Opens the file that a path led to for writing, without what it held, or makes it.
@@ -308,14 +359,46 @@ mod opening {
             self.find(&place, &folder, name)
         }
 
-        /// Holds the folder that a path lies in, without links, and gives its name there.
+        /// Holds the folder that a path led to.
         ///
         /// # Errors
         /// As [`CheckedPaths::open`].
-        pub fn hold_folder(&self, path: &Path) -> io::Result<(OwnedFd, std::ffi::OsString)> {
-            let place = self.place(path)?;
+        pub fn hold_dir(&self, path: &Path) -> io::Result<HeldPlace> {
+            let (real, known) = self.folders.get(path).ok_or(Errno::NOENT)?;
+            let folder = open_dir(real)?;
+            match ObjectId::of(&meta(&folder)?) == *known {
+                true => Ok(HeldPlace {
+                    folder,
+                    real: real.clone(),
+                    name: OsString::new(),
+                }),
+                false => Err(PathChanged::error(path, OTHER_FOLDER)),
+            }
+        }
+
+        /// Holds the folder that a path lies in, behind all links.
+        ///
+        /// # Errors
+        /// As [`CheckedPaths::open`].
+        pub fn hold_folder(&self, path: &Path) -> io::Result<HeldPlace> {
+            self.held(self.place(path)?)
+        }
+
+        /// Holds the folder in which a path is a name, be it that of a link.
+        ///
+        /// # Errors
+        /// As [`CheckedPaths::open`].
+        pub fn hold_folder_of_name(&self, path: &Path) -> io::Result<HeldPlace> {
+            self.held(self.new_place(path)?)
+        }
+
+        fn held(&self, place: CheckedPath) -> io::Result<HeldPlace> {
             let (folder, name) = self.folder_of(&place)?;
-            Ok((folder, name.to_owned()))
+            Ok(HeldPlace {
+                folder,
+                name: name.to_owned(),
+                real: place.real.parent().unwrap_or(&place.real).to_owned(),
+            })
         }
 
         /// Removes the file that a path led to.
@@ -330,14 +413,12 @@ mod opening {
         }
 
         fn folder_of<'p>(&self, place: &'p CheckedPath) -> io::Result<(OwnedFd, &'p OsStr)> {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            let parent = place.real.parent().unwrap_or(&place.real);
-            let folder = rustix::fs::open(parent, flags, Mode::empty())?;
+            let folder = open_dir(place.real.parent().unwrap_or(&place.real))?;
             let id = ObjectId::of(&meta(&folder)?);
             let name = place.real.file_name().unwrap_or(OsStr::new("."));
             match place.folder.as_ref() == Some(&id) {
                 true => Ok((folder, name)),
-                false => Err(PathChanged::error(OTHER_FOLDER)),
+                false => Err(PathChanged::error(&place.real, OTHER_FOLDER)),
             }
         }
 
@@ -356,7 +437,7 @@ mod opening {
             let is_new = place.is_file && self.was_made_since(&meta);
             match is_new {
                 true => Ok(found),
-                false => Err(PathChanged::error(OTHER_OBJECT)),
+                false => Err(PathChanged::error(&place.real, OTHER_OBJECT)),
             }
         }
 
@@ -374,6 +455,11 @@ mod opening {
         }
     }
 
+    fn open_dir(path: &Path) -> io::Result<OwnedFd> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::open(path, flags, Mode::empty())?)
+    }
+
     fn meta(held: &impl AsFd) -> io::Result<std::fs::Metadata> {
         File::from(held.as_fd().try_clone_to_owned()?).metadata()
     }
@@ -385,6 +471,9 @@ mod opening {
         Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?.into())
     }
 }
+
+#[cfg(target_os = "linux")]
+pub use opening::HeldPlace;
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]

@@ -238,6 +238,9 @@ impl<'o> Session<'o> {
         let mut exceeded = Vec::new();
         let mut idle = Vec::new();
         let mut watch = |event: &Event| {
+            if let Event::Failure(failure) = event {
+                note_refusal(failure, control);
+            }
             if let Event::Finished { results } = event {
                 idle = idle_jobs(request, results);
                 if let Some(most) = most {

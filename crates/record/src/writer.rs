@@ -63,7 +63,7 @@ const SEGMENT_PART_TO_RETRY: u64 = 8;
 const PACK_PATIENCE: Duration = Duration::from_secs(10);
 /// The next log, before it takes the place of the one that is closed.
 const NEXT: &str = ".events.jsonl.next";
-/// The file that keeps it.
+/// The name under which it is made; it loses it at once, so that no kill leaves it behind.
 const RESERVE: &str = ".reserve";
 /// Folder of the job files as run.
 const JOBS: &str = "jobs";
@@ -88,7 +88,7 @@ pub struct Writer {
     /// The jobs that samples refer to, and whether they run on several machines.
     jobs: usize,
     on_hosts: bool,
-    reserve: PathBuf,
+    reserve: File,
     /// What it appended when the record was reopened.
     resumed: Option<Event>,
     /// When the log was synced the last time.
@@ -213,8 +213,7 @@ impl Writer {
     }
 
     fn begin(dir: &Path, header: &Header) -> Result<Self, RecordError> {
-        let reserve = dir.join(RESERVE);
-        write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;
+        let reserve = make_reserve(dir)?;
         let mut log = EventLog::create(dir.join(EVENTS))?;
         let mut header = Header {
             format: FORMAT.to_owned(),
@@ -224,10 +223,10 @@ impl Writer {
         tags::add(&mut header);
         log.push(&header)?;
         log.flush()?;
-        Ok(Self::of(dir, log, header))
+        Ok(Self::of(dir, log, header, reserve))
     }
 
-    fn of(dir: &Path, log: EventLog, header: Header) -> Self {
+    fn of(dir: &Path, log: EventLog, header: Header, reserve: File) -> Self {
         Self {
             packer: SegmentPacker::new(dir, log.segment),
             dir: dir.to_owned(),
@@ -237,7 +236,7 @@ impl Writer {
             close_at: SEGMENT_BYTES,
             jobs: 0,
             on_hosts: false,
-            reserve: dir.join(RESERVE),
+            reserve,
             resumed: None,
             synced: Instant::now(),
             failed: false,
@@ -257,13 +256,12 @@ impl Writer {
             ..Entries::open(dir)?.header
         };
         let (log, last) = EventLog::reopen(dir)?;
-        let reserve = dir.join(RESERVE);
-        write_reserve(&reserve).map_err(|e| RecordError::file(&reserve, e))?;
+        let reserve = make_reserve(dir)?;
         // Who has the lock is the only one who writes here; not every file system has any.
         if flock(&log.file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             sweep(&dir.join(JOBS));
         }
-        let mut writer = Self::of(dir, log, header);
+        let mut writer = Self::of(dir, log, header, reserve);
         if !writer.log.has_checks {
             // Of version 1, or gone with the power.
             let next = writer.close_segment();
@@ -463,10 +461,7 @@ impl Writer {
             failure.errno = source.raw_os_error();
         }
         // Best effort: the caller gets the error itself in any case.
-        let _ = OpenOptions::new()
-            .write(true)
-            .open(&self.reserve)
-            .and_then(|file| file.set_len(RESERVE_BYTES_LAST));
+        let _ = self.reserve.set_len(RESERVE_BYTES_LAST);
         let _ = self
             .log
             .push_event(&Event::Failure(failure))
@@ -480,7 +475,7 @@ impl Writer {
     pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, RecordError> {
         // Samples of an interval that nobody closed are still facts.
         let pending = self.log.flush().inspect_err(|error| self.fail(error));
-        let _ = fs::remove_file(&self.reserve);
+        let _ = self.reserve.set_len(0);
         let is_long = self.log.whole_bytes >= self.segment_bytes / SEGMENT_PART_AT_END;
         // Where it cannot be closed it stays as it is.
         if is_long && !self.failed && self.log.sync().is_ok() {
@@ -500,7 +495,6 @@ impl Drop for Writer {
     /// A run that ends without [`Writer::finish`] keeps what was collected.
     fn drop(&mut self) {
         let _ = self.log.flush();
-        let _ = fs::remove_file(&self.reserve);
     }
 }
 
@@ -771,7 +765,10 @@ fn write_all(file: &mut File, bytes: &[u8]) -> (usize, io::Result<()>) {
 
 /// Fills the reserve with bytes that a compressing file system cannot store in
 /// less (xorshift, Marsaglia 2003): zeros would keep nothing free there.
-fn write_reserve(path: &Path) -> io::Result<()> {
+fn make_reserve(dir: &Path) -> Result<File, RecordError> {
+    let path = dir.join(RESERVE);
+    // Those of older versions are left behind by a kill.
+    let _ = fs::remove_file(&path);
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut bytes = Vec::new();
     while (bytes.len() as u64) < RESERVE_BYTES {
@@ -780,7 +777,11 @@ fn write_reserve(path: &Path) -> io::Result<()> {
         state ^= state << 17;
         bytes.extend_from_slice(&state.to_le_bytes());
     }
-    fs::write(path, bytes)
+    let made = File::create_new(&path).and_then(|mut file| {
+        let written = fs::remove_file(&path).and_then(|()| file.write_all(&bytes));
+        written.map(|()| file)
+    });
+    made.map_err(|e| RecordError::file(&path, e))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Parser as _;
 use fathom_campaign::run::{self, Head};
-use fathom_model::Exit;
+use fathom_model::{Event, Exit};
 use fathom_record::{Entries, Header};
 use serde_json::Value;
 
@@ -94,6 +94,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
+/// Whether a run has begun to measure.
+fn has_steps(dir: &Path) -> bool {
+    let entries = Entries::open(dir).into_iter().flatten();
+    let mut events = entries.filter_map(|entry| Some(entry.ok()?.event));
+    events.any(|event| matches!(event, Event::Step { .. }))
+}
+
 /// The plan that a record keeps, if it keeps one.
 fn kept_plan(dir: &Path, kept: Option<Value>) -> anyhow::Result<Option<Plan>> {
     let Some(kept) = kept.filter(|kept| !kept.is_null()) else {
@@ -143,6 +150,7 @@ fn cannot(dir: &Path, header: &Header) -> anyhow::Error {
         }
         command if command.starts_with("cluster") => "its pods are gone",
         command if command.starts_with("import") => "it was measured elsewhere",
+        _ if !has_steps(dir) => "it was stopped before its first step, and has measured nothing",
         _ => "its record has no plan: an older Fathom made it",
     };
     let message = format!(

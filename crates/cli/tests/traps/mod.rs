@@ -27,6 +27,7 @@ mod elsewhere;
 mod existing;
 mod named;
 mod replayed;
+mod swapped;
 
 fn program() -> ProgramUnderTest {
     ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"))

@@ -20,6 +20,11 @@ pub mod client;
 pub(crate) mod expect;
 pub mod failures;
 pub mod guard;
+#[cfg(target_os = "linux")]
+mod held_job;
+#[cfg(not(target_os = "linux"))]
+#[path = "held_job_elsewhere.rs"]
+mod held_job;
 pub mod import;
 pub mod intervals;
 pub mod inventory;

@@ -14,6 +14,7 @@ use super::arrivals::Arrivals;
 use super::client::{QUIT_WAIT, ServerSet};
 use super::failures::{Evidence, FioEnd, by_signal, errno_text_of, judge};
 use super::guard::{self, FioSupervisor, GuardOrder, GuardReport};
+use super::held_job::{HeldJob, HeldNames};
 use super::intervals::{Intervals, eta_s};
 use super::layout::Layout;
 use super::messages::{Message, NO_JOB_PROCESS, NO_JOB_THREAD, classify};
@@ -21,6 +22,7 @@ use super::raw::RawOutputs;
 use super::stream::{OUTPUT_FORMAT, OutputCutter, Piece};
 use super::version::Version;
 use super::{Fio, expect, json};
+use crate::checked::PathChanged;
 use crate::{Control, EngineError, Outcome, Request, Sink};
 
 /// How long fio may take to end after SIGINT: its jobs wait for the I/O in
@@ -58,9 +60,18 @@ pub(super) fn run(
         return Ok(hosts.give_up(sink));
     }
     let argv = argv(fio, request, hosts.as_ref())?;
+    let mut held = match hosts {
+        Some(_) => None,
+        None => HeldJob::new(request).map_err(not_held)?,
+    };
+    let names = held.as_mut().map(HeldJob::take_names);
     let raw = RawOutputs::new(&request.raw_dir);
-    let work_dir = hosts.as_ref().map_or(&*request.work_dir, ServerSet::dir);
-    let leash = FioSupervisor::start(fio.guard, &argv, work_dir).map_err(|e| {
+    let named_dir = hosts.as_ref().map_or(&*request.work_dir, ServerSet::dir);
+    let given = held.as_ref().map(|held| held.argv(&argv));
+    let work_dir = held.as_ref().and_then(HeldJob::work_dir);
+    let work_dir = work_dir.as_deref().unwrap_or(named_dir);
+    let given = given.as_deref().unwrap_or(&argv);
+    let leash = FioSupervisor::start(fio.guard, given, work_dir).map_err(|e| {
         let what = format!("the guard process of fio cannot be started: {e}");
         EngineError::Failed(not_started(&e, FailureKind::Other, what))
     })?;
@@ -70,6 +81,8 @@ pub(super) fn run(
         control,
         sink,
         hosts,
+        held,
+        names,
         argv,
         leash,
         raw,
@@ -169,6 +182,10 @@ struct FioRun<'r> {
     sink: &'r mut dyn Sink,
     /// The servers that run the jobs, when it is not this machine.
     hosts: Option<ServerSet>,
+    /// What fio opens, where that is of this machine, and the names of it.
+    held: Option<HeldJob>,
+    names: Option<HeldNames>,
+    /// The command as it is told.
     argv: Vec<OsString>,
     leash: FioSupervisor,
     raw: RawOutputs,
@@ -274,24 +291,31 @@ impl FioRun<'_> {
 
     /// Reads what is there; whether the output has ended.
     fn read_stdout(&mut self, chunk: &mut [u8]) -> bool {
-        let Some(n) = read_some(&self.leash.stdout, chunk) else {
-            return true;
-        };
+        let read = read_some(&self.leash.stdout, chunk);
+        let text = self.named(0, read.map(|n| &chunk[..n]));
         let mut stream = std::mem::take(&mut self.stream);
-        stream.push(&chunk[..n], &mut |piece| self.piece(piece));
+        stream.push(&text, &mut |piece| self.piece(piece));
         self.stream = stream;
-        false
+        read.is_none()
+    }
+
+    /// What was read of a stream, or is left at its end, with the names of the job file.
+    fn named<'t>(&mut self, stream: usize, read: Option<&'t [u8]>) -> Cow<'t, [u8]> {
+        match (&mut self.names, read) {
+            (Some(names), Some(text)) => names.pass(stream, text).into(),
+            (Some(names), None) => names.rest(stream).into(),
+            (None, text) => text.unwrap_or_default().into(),
+        }
     }
 
     fn read_stderr(&mut self, chunk: &mut [u8]) -> bool {
-        let Some(n) = read_some(&self.leash.stderr, chunk) else {
-            return true;
-        };
-        let lines = self.raw.stderr(&chunk[..n]);
+        let read = read_some(&self.leash.stderr, chunk);
+        let text = self.named(1, read.map(|n| &chunk[..n]));
+        let lines = self.raw.stderr(&text);
         for line in lines {
             self.message(&line);
         }
-        false
+        read.is_none()
     }
 
     fn piece(&mut self, piece: Piece) {
@@ -533,6 +557,12 @@ impl FioRun<'_> {
             let what = format!("fio's output cannot be kept: {error}");
             self.failures.push(Failure::new(FailureKind::Record, what));
         }
+        if let (Some(held), Some(names)) = (&self.held, &self.names)
+            && let Err(error) = held.end(names)
+        {
+            let what = format!("names in what fio has left cannot be put right: {error}");
+            self.failures.push(Failure::new(FailureKind::Record, what));
+        }
         if let Some(hosts) = self.hosts.take() {
             return Ok(self.conclude_hosts(hosts, end, results));
         }
@@ -633,6 +663,15 @@ impl FioRun<'_> {
             (false, false) => Outcome::Failed,
         }
     }
+}
+
+/// That something cannot be given to fio as it was checked.
+fn not_held(error: io::Error) -> EngineError {
+    let failure = |kind| Failure::new(kind, error.to_string());
+    EngineError::Failed(match PathChanged::of(&error) {
+        Some(path) => failure(FailureKind::Refused).about(path.display().to_string()),
+        None => failure(FailureKind::Open),
+    })
 }
 
 /// That a process could not be started: of this kind, unless a limit is the reason.

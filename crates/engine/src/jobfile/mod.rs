@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use fathom_model::{JobOption, JobSpec, Origin};
@@ -32,7 +33,10 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use environment::{give, is_variable_name, variable};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
-pub(crate) use target::{FIRST_DUMP, below, first_dump, first_verify_state, folders, numbered};
+pub(crate) use target::{
+    FIRST_DUMP, below, first_dump, first_verify_state, folders, log_kinds, makes_names, numbered,
+    reaches_files,
+};
 pub use target::{
     Role, TargetUse, does_one_at_a_time, is_write, runs_programs, split_names, targets,
 };
@@ -70,6 +74,17 @@ pub enum JobLine {
     },
     /// A comment or a blank line.
     Comment(String),
+}
+
+impl JobLine {
+    fn of(option: &JobOption) -> Self {
+        let text = match &option.value {
+            Some(value) => format!("{}={value}", option.name),
+            None => option.name.clone(),
+        };
+        let option = option.clone();
+        Self::Option { option, text }
+    }
 }
 
 impl Section {
@@ -238,20 +253,53 @@ impl JobFile {
     /// Adds an option at the end of the `nth` job (counted from 0, as [`JobFile::jobs`]
     /// gives them).
     pub fn add(&mut self, nth: usize, option: &JobOption) {
-        let mut jobs = self
-            .sections
-            .iter_mut()
-            .filter(|section| !section.is_global());
-        if let Some(section) = jobs.nth(nth) {
-            let text = match &option.value {
-                Some(value) => format!("{}={value}", option.name),
-                None => option.name.clone(),
-            };
-            section.entries.push(JobLine::Option {
-                option: option.clone(),
-                text,
-            });
+        if let Some(section) = self.job_section(nth) {
+            section.entries.push(JobLine::of(option));
         }
+    }
+
+    /// As [`JobFile::add`], in front of what the job has.
+    pub(crate) fn add_first(&mut self, nth: usize, option: &JobOption) {
+        if let Some(section) = self.job_section(nth) {
+            section.entries.insert(0, JobLine::of(option));
+        }
+    }
+
+    fn job_section(&mut self, nth: usize) -> Option<&mut Section> {
+        let sections = self.sections.iter_mut();
+        sections.filter(|section| !section.is_global()).nth(nth)
+    }
+
+    /// Gives options other values: of each is asked with its name in fio, the jobs that
+    /// see it (as [`JobFile::jobs`] gives them) and what was written. `None` leaves it.
+    ///
+    /// # Errors
+    /// The first that `map` gives.
+    pub(crate) fn map_values(
+        &mut self,
+        map: &mut dyn FnMut(&str, Range<usize>, &JobOption) -> io::Result<Option<String>>,
+    ) -> io::Result<()> {
+        let is_job = |section: &&Section| !section.is_global();
+        let all = self.sections.iter().filter(is_job).count();
+        let mut before = 0;
+        for section in &mut self.sections {
+            let users = match section.is_global() {
+                true => before..all,
+                false => before..before + 1,
+            };
+            before += usize::from(!section.is_global());
+            for entry in &mut section.entries {
+                let JobLine::Option { option, text } = entry else {
+                    continue;
+                };
+                let name = table::table().canonical(&option.name).to_owned();
+                if let Some(value) = map(&name, users.clone(), option)? {
+                    *text = format!("{}={value}", option.name);
+                    option.value = Some(value);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Keeps only the job sections with these names (all when there are none

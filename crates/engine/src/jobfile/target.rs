@@ -103,6 +103,24 @@ pub fn does_one_at_a_time(engine: &str) -> bool {
     table().engine(engine) == Some(Access::Sync)
 }
 
+/// Whether the files that a job names are such of this machine.
+pub(crate) fn reaches_files(job: &JobSpec) -> bool {
+    let is_here = matches!(access(job), Access::Sync | Access::Async | Access::Always);
+    // Its names have sizes in them.
+    is_here && spec::engine(job) != "pmemblk"
+}
+
+/// Whether a job names no files, and makes names in the folder that it runs in.
+pub(crate) fn makes_names(job: &JobSpec) -> bool {
+    let named = ["filename", "opendir", "read_iolog", "directory"];
+    let leads_elsewhere = |name: &str| name.starts_with('/') || name.contains("..");
+    let format = job.value("filename_format").unwrap_or_default();
+    reaches_files(job)
+        && named.iter().all(|name| job.value(name).is_none())
+        && !leads_elsewhere(format)
+        && !leads_elsewhere(&job.name)
+}
+
 /// An engine that is not known may do anything to files.
 fn access(job: &JobSpec) -> Access {
     table().engine(spec::engine(job)).unwrap_or(Access::Sync)
@@ -340,7 +358,7 @@ pub(crate) fn numbered(pattern: &str, job: u64, file: u64) -> String {
 
 /// What fio calls the logs of an option behind its prefix: `x_slat.1.log` (fio's
 /// HOWTO, "Measurements and reporting").
-fn log_kinds(option: &str) -> Option<&'static [&'static str]> {
+pub(crate) fn log_kinds(option: &str) -> Option<&'static [&'static str]> {
     match option {
         "write_bw_log" => Some(&["bw"]),
         "write_lat_log" => Some(&["lat", "slat", "clat"]),

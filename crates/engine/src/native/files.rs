@@ -68,20 +68,6 @@ pub(super) struct FilePlace {
     pub(super) checked: Arc<CheckedPaths>,
 }
 
-#[cfg(test)]
-impl FilePlace {
-    /// A folder with all that is in it now.
-    pub(super) fn of(folder: &Path) -> Self {
-        let entries = std::fs::read_dir(folder).into_iter().flatten();
-        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
-        paths.push(folder.to_owned());
-        Self {
-            work_dir: folder.to_owned(),
-            checked: Arc::new(CheckedPaths::of(paths.iter().map(PathBuf::as_path))),
-        }
-    }
-}
-
 /// Everything one member (one clone of a job) uses.
 #[derive(Debug, Clone)]
 pub(super) struct MemberFiles {
@@ -742,5 +728,19 @@ pub(super) fn target(file: &File, plan: &FilePlan) -> OpenFile {
         fd: file.as_raw_fd(),
         is_device: plan.is_device,
         bytes: plan.start + plan.len,
+    }
+}
+
+#[cfg(test)]
+impl FilePlace {
+    /// A folder with all that is in it now.
+    pub(super) fn of(folder: &Path) -> Self {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+        paths.push(folder.to_owned());
+        Self {
+            work_dir: folder.to_owned(),
+            checked: Arc::new(CheckedPaths::of(paths.iter().map(PathBuf::as_path))),
+        }
     }
 }

@@ -26,6 +26,7 @@ use super::stats::WorkerPhase;
 use super::steady::WatchedUnit;
 use super::thread::{self, StartGate, WorkerReport};
 use super::usage::Usage;
+use crate::checked::PathChanged;
 use crate::{Control, Outcome, Request, Sink, layout};
 
 /// How often the run looks for a stop or a status request.
@@ -687,6 +688,7 @@ impl<'a> NativeRun<'a> {
 
 fn log_failure(subject: &str, error: &std::io::Error) -> Failure {
     let kind = match error.raw_os_error() {
+        _ if PathChanged::is(error) => FailureKind::Refused,
         Some(libc::ENOSPC | libc::EDQUOT) => FailureKind::NoSpace,
         _ => FailureKind::Open,
     };

@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::one_by_one::Immediate;
@@ -38,18 +38,16 @@ impl FileOps {
         let mut folders: BTreeMap<PathBuf, Arc<OwnedFd>> = BTreeMap::new();
         let mut files = Vec::new();
         for plan in plans {
-            let (held, name) = plan.checked.hold_folder(&plan.path)?;
+            let held = plan.checked.hold_folder(&plan.path)?;
             // Each operation goes by the name: what stands there must be known now.
             match plan.checked.hold(&plan.path) {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let real = plan.checked.real(&plan.path);
-            let folder = real.parent().map(Path::to_owned).unwrap_or_default();
-            files.push(HeldName {
-                folder: Arc::clone(folders.entry(folder).or_insert_with(|| Arc::new(held))),
-                name: CString::new(name.as_bytes())?,
-            });
+            let name = CString::new(held.name.as_bytes())?;
+            let folder = folders.entry(held.real).or_insert(held.folder.into());
+            let folder = Arc::clone(folder);
+            files.push(HeldName { folder, name });
         }
         Ok(Self { files, op, stat })
     }

@@ -1,0 +1,47 @@
+//! Where files cannot be held and named by /proc, fio opens the names of the job file.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::PathBuf;
+
+use crate::Request;
+
+/// The names of the job file.
+#[derive(Debug, Default)]
+pub(super) struct HeldJob;
+
+/// As they stand.
+#[derive(Debug, Default)]
+pub(super) struct HeldNames;
+
+impl HeldJob {
+    pub(super) fn new(_: &Request) -> io::Result<Option<Self>> {
+        Ok(Some(Self))
+    }
+
+    pub(super) fn argv(&self, argv: &[OsString]) -> Vec<OsString> {
+        argv.to_vec()
+    }
+
+    pub(super) fn work_dir(&self) -> Option<PathBuf> {
+        None
+    }
+
+    pub(super) fn take_names(&mut self) -> HeldNames {
+        HeldNames
+    }
+
+    pub(super) fn end(&self, _: &HeldNames) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl HeldNames {
+    pub(super) fn pass(&mut self, _: usize, bytes: &[u8]) -> Vec<u8> {
+        bytes.to_vec()
+    }
+
+    pub(super) fn rest(&mut self, _: usize) -> Vec<u8> {
+        Vec::new()
+    }
+}
