@@ -1,6 +1,7 @@
 //! A job that is repeated for hours: figures of each period, and whether they drift.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use fathom_analysis::guard::MeasurementTotals;
 use fathom_analysis::steady_state::{
@@ -12,6 +13,20 @@ use crate::flow::{JobStep, Jobs};
 
 /// The command in records.
 pub const COMMAND: &str = "soak";
+
+/// How many equal periods of at most this length so many hours are, and how long each
+/// is, in whole ms.
+#[must_use]
+pub fn periods_in(hours: f64, longest: Duration) -> (u32, Duration) {
+    let all = Duration::from_secs_f64(hours * 3600.0).as_millis().max(1);
+    let longest = longest.as_millis().max(1);
+    let periods = u32::try_from(all.div_ceil(longest)).unwrap_or(u32::MAX);
+    let each = all.div_ceil(periods.into());
+    (
+        periods,
+        Duration::from_millis(u64::try_from(each).unwrap_or(u64::MAX)),
+    )
+}
 
 /// Runs the same job file so often.
 #[must_use]
@@ -86,4 +101,21 @@ pub fn drift(periods: &[PeriodFigures], period_ms: u64) -> Option<SteadyVerdict>
         });
     }
     Some(judge.verdict())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_periods_take_as_long_as_the_hours() {
+        let hour = Duration::from_secs(3600);
+        let of = |hours| periods_in(hours, hour);
+        assert_eq!(of(24.0), (24, hour));
+        assert_eq!(of(0.01), (1, Duration::from_secs(36)));
+        assert_eq!(of(1.5), (2, hour * 3 / 4));
+        assert_eq!(of(1.4), (2, hour * 7 / 10));
+        assert_eq!(periods_in(2.0, hour / 6), (12, hour / 6));
+        assert_eq!(periods_in(1e-9, hour), (1, Duration::from_millis(1)));
+    }
 }

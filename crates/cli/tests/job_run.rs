@@ -58,7 +58,9 @@ impl Bench {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            if command.contains(own) {
+            // fio is told its job file by a descriptor; it runs in the folder.
+            let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
+            if command.contains(own) || folder.starts_with(own) {
                 found.push(command);
             }
         }

@@ -126,9 +126,18 @@ impl<'k> Peaceful<'k> {
             child.kill().unwrap();
             child.wait().unwrap();
             let record = self.program.records().pop();
-            // Before that there is nothing to go on with.
-            if record.is_some_and(|record| record.join("plan.jsonl").exists()) {
-                self.goes_on(&format!("kill {nth}"));
+            match record.map(|record| record.join("plan.jsonl").exists()) {
+                None => {}
+                Some(true) => self.goes_on(&format!("kill {nth}")),
+                // It begins, where its record says enough, or says that it cannot go on.
+                Some(false) => {
+                    let resumed = self.program.run(&["resume", "-q"]);
+                    let told = String::from_utf8_lossy(&resumed.stderr);
+                    match resumed.status.success() {
+                        true => self.goes_on(&format!("kill {nth}, which left no plan")),
+                        false => assert!(told.contains("stopped before its first step"), "{told}"),
+                    }
+                }
             }
         }
     }

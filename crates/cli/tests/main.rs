@@ -49,6 +49,7 @@ mod ledger;
 mod live;
 mod manifests;
 mod metrics;
+mod moments;
 mod native;
 mod plot;
 mod prio;

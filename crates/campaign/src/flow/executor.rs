@@ -320,6 +320,9 @@ pub(crate) struct PastStarts {
     pub(crate) header: Option<Header>,
     pub(crate) history: History,
     pub(crate) written: BytesWritten,
+    /// Whether it has ended otherwise than by an interruption. One whose last step has
+    /// ended need not have: then the end alone is missing.
+    pub(crate) is_closed: bool,
 }
 
 impl PastStarts {
@@ -335,6 +338,8 @@ impl PastStarts {
             let event = entry?.event;
             past.history.take(&event);
             past.written.take(&event);
+            past.is_closed =
+                matches!(event, Event::Ended { status } if status != RunStatus::Interrupted);
         }
         past.header = Some(entries.header);
         Ok(past)
@@ -396,10 +401,16 @@ impl<'f> Ready<'f> {
         outlook(self.flow.script, &self.past.history.resumed(), luck).0
     }
 
-    /// Whether nothing is left to do.
+    /// Whether nothing is left to do, not even to write down that the run has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.ending().is_some()
+        self.ending().is_some() && self.is_closed()
+    }
+
+    /// Whether the run has ended otherwise than by an interruption.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.past.is_closed
     }
 
     /// How it ends where nothing is left to do.

@@ -155,6 +155,7 @@ impl QuickError {
                 Exit::Missing
             }
             Self::Ssh(SshError::NoClient { .. } | SshError::NotConnected { .. }) => Exit::Missing,
+            Self::Record(RecordError::Busy { .. }) => Exit::Refused,
             Self::Ssh(SshError::Record(_)) | Self::Record(_) => Exit::Record,
             Self::Run(error) => error.exit(),
             Self::Ssh(_) | Self::Cut { .. } => Exit::Failed,
@@ -166,10 +167,18 @@ impl QuickError {
 
 impl From<QuickError> for RunError {
     fn from(error: QuickError) -> Self {
-        match error.exit() {
-            Exit::Input => Self::Input(error.to_string()),
-            Exit::Refused => Self::Refused(error.to_string()),
-            _ => Self::Missing(error.to_string()),
+        let exit = error.exit();
+        match (error, exit) {
+            (QuickError::Run(error), _) => error,
+            (
+                QuickError::Record(error) | QuickError::Ssh(SshError::Record(error)),
+                Exit::Record,
+            ) => Self::Record(error),
+            (QuickError::Interrupted, _) => Self::Interrupted,
+            (error, Exit::Input | Exit::Usage) => Self::Input(error.to_string()),
+            (error, Exit::Refused) => Self::Refused(error.to_string()),
+            (error, Exit::Missing) => Self::Missing(error.to_string()),
+            (error, _) => Self::Failed(error.to_string()),
         }
     }
 }
@@ -471,4 +480,39 @@ fn steps(facts: &SeriesFacts) -> Jobs {
         ..JobStep::new((number, of), &test.name, test.job_file(), &[test.spec()])
     };
     Jobs((1..).zip(run).map(step).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_the_series_keeps_its_exit_code_in_a_plan() {
+        let lost = || SshError::Lost {
+            target: "lab".into(),
+        };
+        let full = || RecordError::File {
+            path: "r".into(),
+            source: io::ErrorKind::StorageFull.into(),
+        };
+        let errors = [
+            (QuickError::Input("x".into()), Exit::Input),
+            (QuickError::Refused("x".into()), Exit::Refused),
+            (QuickError::Missing("x".into()), Exit::Missing),
+            (QuickError::Record(full()), Exit::Record),
+            (QuickError::Ssh(SshError::Record(full())), Exit::Record),
+            (QuickError::Ssh(lost()), Exit::Failed),
+            (QuickError::Interrupted, Exit::Interrupted),
+            (QuickError::Run(RunError::Record(full())), Exit::Record),
+            (
+                QuickError::Run(RunError::Refused("x".into())),
+                Exit::Refused,
+            ),
+        ];
+        for (error, exit) in errors {
+            assert_eq!(error.exit(), exit, "{error:?}");
+            let told = format!("{error:?}");
+            assert_eq!(RunError::from(error).exit(), exit, "{told}");
+        }
+    }
 }

@@ -103,6 +103,9 @@ pub enum RunError {
     /// Something that was switched could not be put back.
     #[error("{0}")]
     NotPutBack(String),
+    /// It ran, and came to no good end.
+    #[error("{0}")]
+    Failed(String),
     /// No engine runs the points.
     #[error("{0}\n  to do: {advice}", advice = .0.kind().advice())]
     Engine(NoEngine),
@@ -126,7 +129,7 @@ impl RunError {
     pub fn exit(&self) -> Exit {
         match self {
             Self::Input(_) => Exit::Input,
-            Self::NotPutBack(_) => Exit::Failed,
+            Self::NotPutBack(_) | Self::Failed(_) => Exit::Failed,
             Self::Interrupted => Exit::Interrupted,
             Self::Refused(_) | Self::Record(RecordError::Busy { .. }) => Exit::Refused,
             Self::Missing(_) | Self::Command(_) => Exit::Missing,
@@ -367,10 +370,10 @@ impl<'p> ReadyCampaign<'p> {
         }
     }
 
-    /// Whether there is nothing left to do.
+    /// Whether there is nothing left to do, not even to write down that the run has ended.
     #[must_use]
     pub fn is_done(&self) -> bool {
-        self.todo.is_empty() && self.stages(Case::Best).is_empty()
+        self.past.is_closed && self.todo.is_empty() && self.stages(Case::Best).is_empty()
     }
 
     /// The steps that will run, unless the guard or a time limit leaves them

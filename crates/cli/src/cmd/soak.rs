@@ -21,7 +21,8 @@ use crate::out;
 /// Run a job for hours, with figures of each hour, and say whether they drift
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-The job file is run once for each period, its runtime set to that. The IOPS of the periods are
+The job file is run once for each period, its runtime set to that. Together the periods take as long
+as --hours says. The IOPS of the periods are
 judged by SNIA's criterion over all of them: largest minus smallest at most 20 % of the average, and
 the slope of the fitted line over all periods at most 10 %. 'fathom resume' goes on after a kill.
 
@@ -37,7 +38,7 @@ pub struct Args {
     /// How long all periods take together
     #[arg(long, value_name = "N", value_parser = hours)]
     hours: f64,
-    /// How long each takes
+    /// How long each takes at most: all are equally long
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
     period: Duration,
     #[command(flatten)]
@@ -62,7 +63,8 @@ pub struct SoakPlan {
 
 /// Runs it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let ms = args.period.as_millis();
+    let (periods, period) = soak::periods_in(args.hours, args.period);
+    let ms = period.as_millis();
     let set = |key: &str, value: &str| Setting {
         key: key.to_owned(),
         value: Some(value.to_owned()),
@@ -74,11 +76,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let options = args.run.options()?;
     let job = job::JobPlan::of_file(&args.file, &settings, options, elsewhere)?;
-    let periods = args.hours * 3600.0 / args.period.as_secs_f64();
     let plan = SoakPlan {
         job,
-        period: args.period,
-        periods: (periods.round() as u32).max(1),
+        period,
+        periods,
     };
     match args.hosts.is_given() {
         true => plan.on_hosts(global, &args.hosts, args.run.dry_run),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use fathom_campaign::run::{self, Progress};
 use fathom_model::Exit;
+use fathom_record::ListedRun;
 
 use super::campaign::CampaignArgs;
 use super::elsewhere::{HostErrand, OtherHost};
@@ -17,7 +18,7 @@ use crate::out;
 Reads the record only: it works while the run goes on, from any terminal, and afterwards.
 
 Examples:
-  fathom status                              the campaign of this folder, else the last run
+  fathom status                              what runs, else the last of the campaign, else the last
   fathom status 1307                         a run of any command, by a part of its name
   fathom status -C /srv/nvme0 --json | jq '.done, .left_ms'
   fathom status --host root@lab1 -C /srv/nvme0")]
@@ -29,10 +30,11 @@ pub struct Args {
 /// Which run, and where.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RunPlace {
-    /// The run: a folder, its name or a part of it [default: the campaign's last, else the last]
+    /// The run: a folder, its name or a part of it [default: what runs, else the campaign's last,
+    /// else the last]
     #[arg(value_name = "RUN")]
     run: Option<String>,
-    /// Folder of the campaign
+    /// Folder whose runs are meant: of a campaign, or any other
     #[arg(short = 'C', value_name = "DIR", default_value = ".")]
     dir: PathBuf,
     #[command(flatten)]
@@ -52,17 +54,13 @@ impl RunPlace {
             let found = fathom_record::find(&runs_dir, Some(name));
             return Ok(found.map_err(|error| missing(error.to_string()))?);
         }
+        let runs = fathom_record::list(&runs_dir).unwrap_or_default();
+        let is_running = |run: &&ListedRun| matches!(&run.summary, Ok(it) if it.status.is_none());
+        if let Some(running) = runs.iter().rev().find(is_running) {
+            return Ok(running.dir.clone());
+        }
         if let Some(current) = run::current(&self.dir, &runs_dir).map_err(failed)? {
             return Ok(current);
-        }
-        // A campaign that has not run yet is not the last run of another folder.
-        if runs_dir != global.runs {
-            return Err(missing(format!(
-                "no campaign has been run in {}: there is no record of one under {}\n  to do: fathom run",
-                self.dir.display(),
-                runs_dir.display()
-            ))
-            .into());
         }
         let last = fathom_record::find(&runs_dir, None);
         Ok(last.map_err(|error| missing(error.to_string()))?)

@@ -23,7 +23,7 @@ Reads the record only, and ends with the run; Ctrl-C ends the watching, not the 
 stands what fathom status shows.
 
 Examples:
-  fathom watch                               the campaign of this folder, else the last run
+  fathom watch                               what runs, else the last of the campaign, else the last
   fathom watch --host root@lab1 -C /srv/nvme0")]
 pub struct Args {
     #[command(flatten)]

@@ -12,7 +12,10 @@ case " $* " in *" --parse-only "*) exit ;; esac
 name=$(sed -n 's/^\[\(.*\)\]$/\1/p' "$job" | grep -v '^global$' | head -n 1)
 rw=$(sed -n 's/^rw=//p' "$job")
 # Reads and writes of the job: each a thousand for each of these.
-place=$(basename "$job" .fio | tr -cd 0-9)
+# Fathom gives the job file as a descriptor, which knows its name.
+named=$(readlink "$job" || echo "$job")
+named=${named#/memfd:}
+place=$(basename "${named% (deleted)}" .fio | tr -cd 0-9)
 place=$((${place:-1} % 100 + 1))
 reads=$((place * 1000)) writes=$((place * 700))
 case $rw in

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use fathom_model::{JobOption, JobSpec, Origin};
-use rustix::fs::{MemfdFlags, OFlags};
+use rustix::fs::{MemfdFlags, OFlags, memfd_create};
 
 use crate::checked::{CheckedPaths, HeldPlace, PathChanged};
 use crate::jobfile::{JobFile, log_kinds, makes_names, reaches_files, split_names, variable};
@@ -95,7 +95,10 @@ impl HeldJob {
         } = holder;
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by_key(|(given, _)| std::cmp::Reverse(given.len()));
-        let job_file = rustix::fs::memfd_create("job", MemfdFlags::CLOEXEC)?;
+        // A memory file's name is for people; the kernel takes 249 bytes of it (memfd_create(2)).
+        let name = request.job_file.file_name().unwrap_or_default();
+        let name = name.as_bytes();
+        let job_file = memfd_create(&name[..name.len().min(249)], MemfdFlags::CLOEXEC)?;
         let mut out = File::from(job_file);
         out.write_all(file.render().as_bytes())?;
         Ok(Some(Self {

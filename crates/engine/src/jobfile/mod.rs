@@ -62,6 +62,10 @@ pub struct Section {
     pub entries: Vec<JobLine>,
 }
 
+/// What an option's value becomes, by its name in fio and the jobs that see it.
+pub(crate) type ValueMap<'m> =
+    dyn FnMut(&str, Range<usize>, &JobOption) -> io::Result<Option<String>> + 'm;
+
 /// A line of a section.
 #[derive(Debug, Clone)]
 pub enum JobLine {
@@ -275,10 +279,7 @@ impl JobFile {
     ///
     /// # Errors
     /// The first that `map` gives.
-    pub(crate) fn map_values(
-        &mut self,
-        map: &mut dyn FnMut(&str, Range<usize>, &JobOption) -> io::Result<Option<String>>,
-    ) -> io::Result<()> {
+    pub(crate) fn map_values(&mut self, map: &mut ValueMap<'_>) -> io::Result<()> {
         let is_job = |section: &&Section| !section.is_global();
         let all = self.sections.iter().filter(is_job).count();
         let mut before = 0;

@@ -47,7 +47,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 /// To the engine's process.
 #[derive(Debug, Serialize, Deserialize, schemars::JsonSchema)]
 enum EngineOrder {
-    Run(Request),
+    Run(Box<Request>),
     Stop,
     Status,
 }
@@ -160,7 +160,7 @@ impl EngineProcess {
         let mut passed_on = 0;
         let mut stopped_at = None;
         // One that is gone is noticed below.
-        let _ = send(&self.line, &EngineOrder::Run(request.clone()));
+        let _ = send(&self.line, &EngineOrder::Run(Box::new(request.clone())));
         loop {
             match self.words.recv_timeout(LOOK).map(EngineAnswer::heard) {
                 Ok(Ok(event)) => {

@@ -310,11 +310,12 @@ fn present_or_made(
 /// laid out (filesetup.c, setup_files).
 pub(super) fn plan_replayed(
     job: &NativeJob,
-    path: PathBuf,
+    name: &str,
     end: u64,
     changes: bool,
-    checked: &Arc<CheckedPaths>,
+    place: &FilePlace,
 ) -> Result<FilePlan, Failure> {
+    let (path, checked) = (place.work_dir.join(name), &place.checked);
     let there = match job.engine.opens_files() {
         true => present_or_made(job, &path, checked)?,
         false => Some((end, false)),

@@ -321,15 +321,8 @@ pub(super) fn prepare(
     };
     let mut planned = Vec::new();
     for (name, (end, changes)) in names.iter().zip(summary.files) {
-        let path = place.work_dir.join(name);
         let changes = changes && !job.verify.only;
-        planned.push(files::plan_replayed(
-            &job,
-            path,
-            end,
-            changes,
-            &place.checked,
-        )?);
+        planned.push(files::plan_replayed(&job, name, end, changes, place)?);
     }
     let plan = ReplayPlan {
         options: job.replay.clone(),

@@ -315,6 +315,7 @@ impl Job {
         let command = self.command();
         let ready = self.flow(global, &command).look().map_err(failed)?;
         if let Some(dir) = self.record.as_deref()
+            && ready.is_closed()
             && Outlook::of(&self.script, ready.history(), None).is_over()
         {
             return self.nothing_left(global, dir);
