@@ -6,7 +6,7 @@ use fathom_analysis::{PointResult, Sweep, SweepCollector, SweepOutcome, engines_
 use fathom_model::result::LatencyTarget;
 use fathom_model::{
     DirectionResult, Entry, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
-    ReasonKind, Results, RunStatus, StageEnd, with_step_ends,
+    ReasonKind, Results, RunStatus, SkipCause, StageEnd, with_step_ends,
 };
 
 fn point(depth: u64, repetition: u32) -> Point {
@@ -33,6 +33,7 @@ fn skipped(depth: u64, repetition: u32, reason: &str) -> Event {
     Event::Skipped {
         point: Box::new(point(depth, repetition)),
         reason: reason.into(),
+        cause: SkipCause::NotNeeded,
     }
 }
 

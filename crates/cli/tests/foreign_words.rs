@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fathom_model::text::is_hidden;
-use fathom_model::{Direction, Event, Failure, FailureKind, RunStatus};
+use fathom_model::{Direction, Event, Failure, FailureKind, RunStatus, SkipCause};
 use fathom_record::Writer;
 use serde_json::Value;
 
@@ -107,6 +107,7 @@ fn campaign(runs: &Path, over: &str) -> String {
     append(Event::Skipped {
         point: Box::new(records::point(&series, 8, 1)),
         reason: FOREIGN.into(),
+        cause: SkipCause::NotNeeded,
     });
     let dir = writer.finish(RunStatus::Complete).unwrap();
     dir.file_name().unwrap().to_str().unwrap().to_owned()
@@ -309,6 +310,7 @@ fn what_is_exported_or_drawn_stays_in_its_folder_whatever_series_are_called() {
         append(Event::Skipped {
             point: Box::new(records::point(series, 8, 1)),
             reason: "not now".into(),
+            cause: SkipCause::NotNeeded,
         });
         let run = writer.finish(RunStatus::Complete).unwrap();
         let run = run.to_str().unwrap();

@@ -50,6 +50,36 @@ impl Outcome {
     }
 }
 
+/// Why a point was not measured, by what it means for the point.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipCause {
+    /// It would add nothing, as those beside it show: no start measures it. Also in records
+    /// that do not tell.
+    #[default]
+    NotNeeded,
+    /// Its device did not come into the state that it is to be measured in, which is a
+    /// result: only a new run measures it.
+    NotReady,
+    /// The limits of this start had no room for it: it is still to come, and the next start
+    /// measures it.
+    Postponed,
+}
+
+impl SkipCause {
+    fn is_untold(&self) -> bool {
+        *self == Self::NotNeeded
+    }
+
+    /// Whether nothing is left to do for the point in this record.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        *self != Self::Postponed
+    }
+}
+
 /// Something that happened in a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -86,13 +116,15 @@ pub enum Event {
         #[serde(flatten)]
         end: StageEnd,
     },
-    /// A point of a campaign that was left out, and why: the guard stopped its
-    /// series, the time ran out. It is neither done nor failed.
+    /// A point of a campaign that was not measured. It is neither done nor failed.
     Skipped {
         /// The point.
         point: Box<Point>,
         /// One sentence.
         reason: String,
+        /// What that means for the point.
+        #[serde(default, skip_serializing_if = "SkipCause::is_untold")]
+        cause: SkipCause,
     },
     /// The run goes on after it was killed, stopped or had ended: nothing was
     /// measured between the line before and this one.

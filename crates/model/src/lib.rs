@@ -46,7 +46,7 @@ pub mod verdict;
 pub use certainty::{Certainty, LatencyCertainty, PercentileCertainty, RateCertainty};
 pub use document::{RunDocument, RunStatus};
 pub use environment::Environment;
-pub use event::{Entry, Event, Outcome};
+pub use event::{Entry, Event, Outcome, SkipCause};
 pub use evidence::{EvidenceInterval, EvidenceSum};
 pub use exit::Exit;
 pub use failure::{Failure, FailureKind};

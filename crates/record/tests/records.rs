@@ -8,7 +8,7 @@ use std::process::Command;
 
 use fathom_model::{
     Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency, Point,
-    Results, RunStatus, Sample,
+    Results, RunStatus, Sample, SkipCause,
 };
 use fathom_record::{
     Chain, EVENTS, Entries, Header, Record, RecordError, RunSummary, Writer, find,
@@ -514,7 +514,7 @@ fn an_event() -> impl Strategy<Value = Event> {
             name: point.id.clone(),
             point: Some(Box::new(point)),
         }),
-        1 => (point(), ".*").prop_map(|(point, reason)| Event::Skipped { point: Box::new(point), reason }),
+        1 => (point(), ".*").prop_map(|(point, reason)| Event::Skipped { point: Box::new(point), reason, cause: SkipCause::NotNeeded }),
         1 => (any::<u64>()).prop_map(|gap_ms| Event::Resumed { after: Some(RunStatus::Failed), gap_ms }),
         1 => (".*", any::<Option<String>>(), prop::collection::vec(".*", 0..4), any::<Option<u32>>())
             .prop_map(|(engine, version, argv, pid)| Event::EngineStarted { engine, version, argv, pid }),

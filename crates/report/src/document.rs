@@ -364,7 +364,7 @@ impl RunReader {
                 self.attempts.brought().volumes.extend(of_step);
             }
             Event::Note { text } => self.note(text),
-            Event::Skipped { point, reason } => {
+            Event::Skipped { point, reason, .. } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
             }
             Event::Resumed { after, gap_ms } => self.go_on(&interruption(*after, *gap_ms)),

@@ -111,7 +111,7 @@ impl SweepCollector {
                 self.unsteady = matches!(end, StageEnd::NotAttained { .. });
             }
             Event::StepEnded { outcome } => self.end_step(*outcome != Outcome::Interrupted),
-            Event::Skipped { point, reason } => {
+            Event::Skipped { point, reason, .. } => {
                 let place = self.place_of(point);
                 let skipped = Repetition::Skipped(reason.clone());
                 self.keep(place, point.repetition, skipped);

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fathom_model::{
-    Direction, DirectionResult, Event, JobResult, Outcome, Results, Sample, StageEnd,
+    Direction, DirectionResult, Event, JobResult, Outcome, Results, Sample, SkipCause, StageEnd,
     units::parse_size,
 };
 
@@ -45,12 +45,22 @@ pub(crate) fn lead(script: &dyn Script, history: &mut History, luck: Case) -> (V
             Next::Fail(failure) => return (tasks, Ending::Failed(failure.message)),
             Next::Do(task) | Next::Prepare(task, _) => task,
             Next::LeaveOut(point, reason) => {
-                history.take(&Event::Skipped { point, reason });
+                let cause = SkipCause::NotNeeded;
+                history.take(&Event::Skipped {
+                    point,
+                    reason,
+                    cause,
+                });
                 continue;
             }
             Next::Unready(task, reason) => match task.point() {
                 Some(point) => {
-                    history.take(&Event::Skipped { point, reason });
+                    let cause = SkipCause::NotReady;
+                    history.take(&Event::Skipped {
+                        point,
+                        reason,
+                        cause,
+                    });
                     continue;
                 }
                 None => return (tasks, Ending::Failed(reason)),

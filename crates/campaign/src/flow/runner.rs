@@ -12,7 +12,9 @@ use fathom_engine::resolve;
 use fathom_engine::select::EngineHandle;
 use fathom_engine::{Control, Outcome, Sink as _};
 use fathom_fleet::local::Session;
-use fathom_model::{Event, Failure, FailureKind, LedgerEvent, Point, StageEnd, StageKind, units};
+use fathom_model::{
+    Event, Failure, FailureKind, LedgerEvent, Point, SkipCause, StageEnd, StageKind, units,
+};
 
 use super::followers::Followers;
 use super::steady_load::Watching;
@@ -101,7 +103,7 @@ impl Runner<'_, '_, '_> {
                 Next::End(ending) => Err(Stop::Ended(ending)),
                 Next::Fail(failure) => Err(Stop::Failed(failure)),
                 Next::LeaveOut(point, reason) => {
-                    self.leave_out(point, reason);
+                    self.leave_out(point, reason, SkipCause::NotNeeded);
                     Ok(())
                 }
                 Next::Note(text) => self.note(text),
@@ -109,7 +111,7 @@ impl Runner<'_, '_, '_> {
                 Next::Prepare(stage, goal) => self.prepare(&stage, &goal),
                 Next::Unready(goal, reason) => match (self.no_room_for(&goal), goal.point()) {
                     (None, Some(point)) => {
-                        self.leave_out(point, reason);
+                        self.leave_out(point, reason, SkipCause::NotReady);
                         Ok(())
                     }
                     (short, _) => self.pass_over(&goal, short.unwrap_or(reason)),
@@ -127,7 +129,7 @@ impl Runner<'_, '_, '_> {
             return self.pass_over(goal, reason);
         }
         if let (Some(reason), Some(point)) = (self.go(stage)?, goal.point()) {
-            self.leave_out(point, reason);
+            self.leave_out(point, reason, SkipCause::Postponed);
         }
         Ok(())
     }
@@ -179,7 +181,7 @@ impl Runner<'_, '_, '_> {
         }
         self.short.tasks += 1;
         if let Some(point) = task.point() {
-            self.leave_out(point, reason);
+            self.leave_out(point, reason, SkipCause::Postponed);
             return Ok(());
         }
         let id = &task.stage.id;
@@ -195,14 +197,19 @@ impl Runner<'_, '_, '_> {
     }
 
     /// Leaves a point out. What the record says already is not said again.
-    fn leave_out(&mut self, point: Box<Point>, reason: String) {
+    fn leave_out(&mut self, point: Box<Point>, reason: String, cause: SkipCause) {
         let history = self.followers.history.borrow();
         let known = match history.tally().came_of(&point) {
-            Some(PointOutcome::Skipped(known)) => *known == reason,
+            Some(PointOutcome::Skipped(known)) => *known == reason && cause.is_settled(),
+            Some(PointOutcome::Postponed(known)) => *known == reason && !cause.is_settled(),
             _ => false,
         };
         drop(history);
-        let event = Event::Skipped { point, reason };
+        let event = Event::Skipped {
+            point,
+            reason,
+            cause,
+        };
         match known {
             true => _ = self.followers.history.borrow_mut().take(&event),
             false => _ = self.session.event(event),

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use fathom_analysis::guard::MeasurementTotals;
-use fathom_model::{Event, Failure, FailureKind, Outcome, Point, Results};
+use fathom_model::{Event, Failure, FailureKind, Outcome, Point, Results, SkipCause};
 
 /// What came of one measurement of a point.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,8 +13,10 @@ pub enum PointOutcome {
     Done(MeasurementTotals),
     /// It failed, for this reason.
     Failed(String),
-    /// It was left out, for this reason.
+    /// It is not measured in this record, for this reason.
     Skipped(String),
+    /// It is still to come, for this reason: the next start measures it.
+    Postponed(String),
     /// It was begun and has not come to its end: it goes on, or was broken off.
     Unfinished,
 }
@@ -24,6 +26,12 @@ impl PointOutcome {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self, Self::Done(_) | Self::Failed(_))
+    }
+
+    /// Whether nothing is left to do for it, in this start and the next.
+    #[must_use]
+    pub fn is_settled(&self) -> bool {
+        self.has_ended() || matches!(self, Self::Skipped(_))
     }
 }
 
@@ -78,8 +86,16 @@ impl Tally {
                 None
             }
             Event::StepEnded { outcome } => self.end_step(*outcome),
-            Event::Skipped { point, reason } => {
-                self.keep(point, PointOutcome::Skipped(reason.clone()), "");
+            Event::Skipped {
+                point,
+                reason,
+                cause,
+            } => {
+                let came = match cause {
+                    SkipCause::Postponed => PointOutcome::Postponed(reason.clone()),
+                    _ => PointOutcome::Skipped(reason.clone()),
+                };
+                self.keep(point, came, "");
                 None
             }
             Event::Ended { .. } | Event::Resumed { .. } => {

@@ -251,7 +251,7 @@ impl Progress {
         }
         let ended = ended.map(ProgressEvent::Ended);
         let happened = match event {
-            Event::Skipped { point, reason } => Some(ProgressEvent::Skipped {
+            Event::Skipped { point, reason, .. } => Some(ProgressEvent::Skipped {
                 series: point.series.clone(),
                 measurements: 1,
                 reason: reason.clone(),
@@ -546,7 +546,9 @@ impl Progress {
                 Some(PointOutcome::Done(_)) => &mut counts.done,
                 Some(PointOutcome::Failed(_)) => &mut counts.failed,
                 Some(PointOutcome::Skipped(_)) => &mut counts.skipped,
-                Some(PointOutcome::Unfinished) | None => &mut counts.left,
+                Some(PointOutcome::Postponed(_) | PointOutcome::Unfinished) | None => {
+                    &mut counts.left
+                }
             } += 1;
         }
         counts
@@ -589,7 +591,7 @@ impl Progress {
         let beyond_ms = self.costs.mean_ms();
         let mut left_ms = 0u64;
         for (step, came) in self.measurements() {
-            if matches!(came, None | Some(PointOutcome::Unfinished)) {
+            if !came.is_some_and(PointOutcome::is_settled) {
                 left_ms += step.duration_ms? + beyond_ms;
             }
         }

@@ -143,7 +143,7 @@ impl RunLog for ProgressLog<'_> {
                 }
                 _ => Ok(()),
             },
-            Event::Skipped { point, reason } => {
+            Event::Skipped { point, reason, .. } => {
                 self.begin_evaluation()?;
                 self.logs.skip_point(&point.id, reason)
             }

@@ -88,7 +88,7 @@ fn what_the_limits_leave_no_room_for_is_left_out_and_told_once() {
     let told = |ran: &Ran| {
         let events = ran.events().into_iter();
         let skipped = events.filter_map(|event| match event {
-            Event::Skipped { point, reason } => Some((point.id, reason)),
+            Event::Skipped { point, reason, .. } => Some((point.id, reason)),
             _ => None,
         });
         skipped.collect::<Vec<_>>()

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::environment::{BlockDevice, Target};
 use fathom_model::{
     Direction, DirectionResult, Environment, Event, Failure, FailureKind, Histogram, JobResult,
-    Latency, Outcome, Point, Results, RunStatus, Sample,
+    Latency, Outcome, Point, Results, RunStatus, Sample, SkipCause,
 };
 use fathom_record::{Header, Writer};
 
@@ -122,7 +122,13 @@ pub fn campaign(runs: &Path, seconds: u64) -> PathBuf {
                 if plain && depth == 256 {
                     let reason = "the guard ended the series".to_owned();
                     let point = Box::new(point);
-                    writer.append(&Event::Skipped { point, reason }).unwrap();
+                    writer
+                        .append(&Event::Skipped {
+                            point,
+                            reason,
+                            cause: SkipCause::NotNeeded,
+                        })
+                        .unwrap();
                     continue;
                 }
                 step += 1;

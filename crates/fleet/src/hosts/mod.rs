@@ -367,7 +367,11 @@ impl HostsRun<'_, '_> {
             }
             Event::Step { .. } => part.step = Some(event),
             Event::StepEnded { .. } => {}
-            Event::Skipped { point, reason } => self.left_out(place, &point, reason),
+            Event::Skipped {
+                point,
+                reason,
+                cause,
+            } => self.left_out(place, &point, reason, cause),
             Event::EngineStarted { ref version, .. } => {
                 part.host.engine_version.clone_from(version);
                 self.merged(place, event);

@@ -1,7 +1,7 @@
 //! The steps of a run: which is next, who takes part, when it begins, what it
 //! brought.
 
-use fathom_model::{Event, Outcome, Point};
+use fathom_model::{Event, Outcome, Point, SkipCause};
 
 use super::driven_host::{DrivenHost, HostGate, HostPhase};
 use super::kept::{self, key};
@@ -26,7 +26,13 @@ impl HostsRun<'_, '_> {
 
     /// A machine leaves a point out. Where all do it is left out; else it is
     /// measured by the others, and says who is missing.
-    pub(super) fn left_out(&mut self, place: usize, point: &Point, reason: String) {
+    pub(super) fn left_out(
+        &mut self,
+        place: usize,
+        point: &Point,
+        reason: String,
+        cause: SkipCause,
+    ) {
         let key = kept::key_of(&point.id, point.repetition);
         let left_out = &mut self.parts[place].left_out;
         left_out.insert(key.clone(), reason.clone());
@@ -43,7 +49,11 @@ impl HostsRun<'_, '_> {
             }
         };
         let point = Box::new(point.clone());
-        self.event(Event::Skipped { point, reason });
+        self.event(Event::Skipped {
+            point,
+            reason,
+            cause,
+        });
     }
 
     pub(super) fn began(&mut self, place: usize, at_ms: f64) {

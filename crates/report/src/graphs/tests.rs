@@ -6,7 +6,7 @@ use std::path::Path;
 use fathom_analysis::Sweep;
 use fathom_model::{
     Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, Latency,
-    Outcome, Point, ReasonKind, Results, RunStatus, Sample,
+    Outcome, Point, ReasonKind, Results, RunStatus, Sample, SkipCause,
 };
 use fathom_record::{Header, Writer};
 
@@ -195,6 +195,7 @@ fn failed_and_skipped_points_stand_on_the_axis_and_break_the_curve() {
             16 => campaign.event(Event::Skipped {
                 point: at,
                 reason: "the guard ended the series".to_owned(),
+                cause: SkipCause::NotNeeded,
             }),
             _ => campaign.measure(at, (Some((1000.0, 1e5)), None)),
         }
@@ -432,6 +433,7 @@ fn the_best_of_a_series_that_was_cut_says_of_how_many_points() {
             8 => campaign.event(Event::Skipped {
                 point: at,
                 reason: "the guard ended the series".to_owned(),
+                cause: SkipCause::NotNeeded,
             }),
             _ => campaign.measure(at, (Some((1000.0 * depth as f64, 1e5)), None)),
         }

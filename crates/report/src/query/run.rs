@@ -409,7 +409,7 @@ impl StepReader {
                 self.is_open = true;
             }
             Event::StepEnded { outcome } => self.end(entry.at_ms, *outcome),
-            Event::Skipped { point, reason } => self.begin(StepFacts {
+            Event::Skipped { point, reason, .. } => self.begin(StepFacts {
                 name: Some(point.id.clone()),
                 outcome: Some("skipped"),
                 reason: Some(reason.clone()),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use fathom_campaign::fio_tests::{self, FioTestsTest};
-use fathom_model::{Event, Outcome, RunStatus, units};
+use fathom_model::{Event, Outcome, RunStatus, SkipCause, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
 
@@ -84,6 +84,7 @@ fn write(
             let event = Event::Skipped {
                 point: Box::new(point.clone()),
                 reason: reason.clone(),
+                cause: SkipCause::NotNeeded,
             };
             writer.append(&event).map_err(recording)?;
         }

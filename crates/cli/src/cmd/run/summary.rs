@@ -30,7 +30,9 @@ pub fn happened(what: &ProgressEvent, room: usize) -> (Tone, &'static str, Strin
             let (tone, mark, text) = match &ended.came {
                 PointOutcome::Done(totals) => (Tone::Good, "✓", figures(totals)),
                 PointOutcome::Failed(reason) => (Tone::Bad, "✗", one_line(reason).to_owned()),
-                PointOutcome::Skipped(reason) => (Tone::Doubtful, "–", reason.clone()),
+                PointOutcome::Skipped(reason) | PointOutcome::Postponed(reason) => {
+                    (Tone::Doubtful, "–", reason.clone())
+                }
                 PointOutcome::Unfinished => (Tone::Doubtful, "…", String::new()),
             };
             (tone, mark, format!("{name}  {text}"))
@@ -164,18 +166,16 @@ fn measured(counts: &PointCounts, style: Style) -> String {
 /// same reason are told once.
 fn named(progress: &Progress, style: Style, lines: &mut Vec<String>) {
     let room = usize::from(style.width.unwrap_or(u16::MAX)).saturating_sub(10);
-    for (word, wanted) in [("failed", true), ("left out", false)] {
-        let of_kind = progress
-            .measurements()
-            .filter_map(|(step, came)| match came {
-                Some(PointOutcome::Failed(reason)) if wanted => {
-                    Some((step.id.as_str(), one_line(reason)))
-                }
-                Some(PointOutcome::Skipped(reason)) if !wanted => {
-                    Some((step.id.as_str(), one_line(reason)))
-                }
-                _ => None,
-            });
+    for word in ["failed", "left out", "left"] {
+        let of_kind = progress.measurements().filter_map(|(step, came)| {
+            let (kind, reason) = match came? {
+                PointOutcome::Failed(reason) => ("failed", reason),
+                PointOutcome::Skipped(reason) => ("left out", reason),
+                PointOutcome::Postponed(reason) => ("left", reason),
+                _ => return None,
+            };
+            (kind == word).then(|| (step.id.as_str(), one_line(reason)))
+        });
         let mut groups: Vec<(&str, &str, u32)> = Vec::new();
         for (id, reason) in of_kind {
             let is_same = |(first, known, _): &&mut (&str, &str, u32)| {
@@ -279,7 +279,10 @@ pub struct Document {
     /// The last measurement that was done.
     last: Option<Last>,
     failures: Vec<Row>,
+    /// Points that this record does without.
     skips: Vec<Row>,
+    /// Points that this start had no room for, among those that are left.
+    postponed: Vec<Row>,
 }
 
 #[derive(Debug, Serialize, schemars::JsonSchema)]
@@ -385,6 +388,10 @@ pub fn document(progress: &Progress) -> Document {
         }),
         skips: rows(|came| match came {
             PointOutcome::Skipped(reason) => Some(reason),
+            _ => None,
+        }),
+        postponed: rows(|came| match came {
+            PointOutcome::Postponed(reason) => Some(reason),
             _ => None,
         }),
     }
