@@ -1,6 +1,6 @@
 //! `fathom job run` and `fathom engines` with the real fio, as a user meets them.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::ops::Deref;
 use std::path::Path;
@@ -641,4 +641,32 @@ fn a_job_without_a_single_io_is_no_success() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let said = stderr(&output);
     assert!(said.contains(FailureKind::NoIo.advice()), "{said}");
+}
+
+/// On a device of 4096-byte blocks 512 bytes are no I/O.
+#[test]
+fn a_block_that_is_too_small_for_the_device_is_told_with_the_size_that_is_not() {
+    let name = "a_block_that_is_too_small_for_the_device_is_told_with_the_size_that_is_not";
+    let bench = Bench::new();
+    let image = bench.path().join("image");
+    File::create(&image).unwrap().set_len(1 << 20).unwrap();
+    let device = match LoopDevice::of_blocks(&image, 4096) {
+        Ok(device) => device,
+        Err(reason) => return skip(name, &reason),
+    };
+    let job = format!(
+        "[a]\nfilename={}\nrw=read\nbs=512\nsize=64k\ndirect=1\n",
+        device.path().display()
+    );
+    bench.file("a.fio", &job);
+    for engine in ["fio", "native"] {
+        let output = bench.run(&["job", "run", "a.fio", "-q", "--engine", engine]);
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{engine}: {told}");
+        assert!(
+            told.contains("logical blocks of 4096 bytes"),
+            "{engine}: {told}"
+        );
+        assert!(told.contains("in multiples of 4096"), "{engine}: {told}");
+    }
 }

@@ -193,7 +193,23 @@ fn document(program: &ProgramUnderTest, record: &Path, has_figures: bool) -> Val
         "jobs": all(&doc["jobs"], "name"),
         "groups": all(&doc["groups"], "group"),
         "from_samples": doc["from_samples"],
+        "failures": doc["failures"],
+        "answer": answer(program, id, has_figures),
     })
+}
+
+/// What `fathom query` makes of its samples, steps, figures, percentiles and verdicts.
+fn answer(program: &ProgramUnderTest, id: &str, has_figures: bool) -> Value {
+    const STEPS: &str = "select 'steps' as what, count(*) as n, 0 as one, 0 as two from steps \
+        where counts = 1 and coalesce(outcome, '') <> 'skipped'";
+    const FIGURES: &str = "union all select 'samples', count(*), sum(ios), sum(bytes) from samples \
+        union all select 'figures', count(*), round(sum(iops), 3), round(sum(iops_low), 3) from figures \
+        union all select 'percentiles', count(*), sum(ns), 0 from percentiles \
+        union all select 'verdicts', count(*), 0, 0 from verdicts";
+    let more = if has_figures { FIGURES } else { "" };
+    let sql = format!("{STEPS} {more}");
+    let told = program.good(&["query", &sql, id, "--format", "json"]);
+    serde_json::from_slice(&told.stdout).unwrap()
 }
 
 fn copy(from: &Path, to: &Path) {

@@ -29,6 +29,7 @@ pub mod command;
 pub mod drives;
 pub mod environment;
 pub mod evidence;
+mod exports;
 pub mod health;
 mod hold;
 pub mod identity;

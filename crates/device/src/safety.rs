@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::units::{self, parse_size};
 
 use crate::claim::{self, Claim};
+use crate::exports;
 use crate::identity::{block_number, existing};
 use crate::names::{self, words};
 use crate::openers::{self, Openers};
@@ -283,12 +284,20 @@ impl WriteJudge {
     #[must_use]
     pub fn unseen(&self) -> Option<String> {
         let unseen = self.openers.borrow().as_ref()?.unseen;
-        (unseen > 0).then(|| {
+        let exports = exports::unseen(&self.sys).filter(|(_, is_container)| *is_container);
+        let exports = exports.map(|(modules, _)| {
+            format!(
+                "{modules} is loaded outside this container: whether it serves a target to other machines is not known"
+            )
+        });
+        let others = (unseen > 0).then(|| {
             let processes = units::counted(unseen, "process");
             format!(
                 "{processes} of other users could not be looked at: whether they have a target open for writing is not known (root sees all)"
             )
-        })
+        });
+        let told: Vec<String> = others.into_iter().chain(exports).collect();
+        (!told.is_empty()).then(|| told.join("; "))
     }
 
     /// The processes that have a target open for writing, as `find` names them. udev,

@@ -1,11 +1,13 @@
 //! Who uses a device: mounts of every namespace, swap, device mapper, MD and
-//! bcache holders, loop devices, and whatever is stacked on those.
+//! bcache holders, loop devices, what the kernel serves to others, and whatever is stacked
+//! on those.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::exports::{self, Export};
 use crate::identity::backing;
 use crate::loop_status;
 use crate::mounts::{self, MountNamespace, unescape};
@@ -46,6 +48,23 @@ pub enum Use {
         device: PathBuf,
         /// Path of the loop device.
         by: PathBuf,
+    },
+    /// The kernel serves it to other machines.
+    Exported {
+        /// Path of the device or file.
+        device: PathBuf,
+        /// As whom.
+        by: String,
+        /// The command that ends it.
+        end: String,
+    },
+    /// A module is loaded that serves devices to other machines, and its list is not
+    /// visible.
+    ExportsUnseen {
+        /// Path of the device.
+        device: PathBuf,
+        /// The module, or several.
+        modules: String,
     },
     /// It carries something that may still be wanted.
     Signature {
@@ -106,6 +125,18 @@ impl fmt::Display for Use {
                     by.display()
                 )
             }
+            Self::Exported { device, by, .. } => {
+                write!(
+                    f,
+                    "{} is served to other machines as {by}",
+                    device.display()
+                )
+            }
+            Self::ExportsUnseen { device, modules } => write!(
+                f,
+                "{} may be served to other machines: {modules} is loaded, and what it serves is not visible",
+                device.display()
+            ),
             Self::Signature { device, signature } => {
                 write!(f, "{} carries {signature}", device.display())
             }
@@ -162,6 +193,8 @@ impl Use {
                 by.display()
             ),
             Self::Loop { by, .. } => format!("losetup -d {}", by.display()),
+            Self::Exported { end, .. } => end.clone(),
+            Self::ExportsUnseen { .. } => "mount -t configfs none /sys/kernel/config".to_owned(),
             Self::Signature { device, .. } => {
                 format!("wipefs -a {} (gives up what it carries)", device.display())
             }
@@ -194,6 +227,12 @@ enum Backing {
 pub fn of_device(sys: &Sys, node: &SysBlock) -> Vec<Use> {
     let taken = Occupied::now(sys);
     let mut walk = Walk::new(sys, &taken);
+    if let Some((modules, false)) = exports::unseen(sys) {
+        walk.uses.push(Use::ExportsUnseen {
+            device: node.dev_path(),
+            modules,
+        });
+    }
     for path in std::iter::once(node.clone()).chain(paths::of(sys, node)) {
         walk.visit(&path);
         if path.is_partition() {
@@ -202,6 +241,14 @@ pub fn of_device(sys: &Sys, node: &SysBlock) -> Vec<Use> {
         }
     }
     walk.uses
+}
+
+fn exported(device: &Path, export: &Export) -> Use {
+    Use::Exported {
+        device: device.to_owned(),
+        by: export.by.clone(),
+        end: export.end.clone(),
+    }
 }
 
 /// The processes that have a device, its partitions, the disk it is part of, or the
@@ -252,6 +299,10 @@ pub(crate) fn of_file(sys: &Sys, taken: &Occupied, path: &Path, meta: &fs::Metad
     let same = |swap: &PathBuf| {
         fs::metadata(sys.path(swap)).is_ok_and(|m| (m.dev(), m.ino()) == (meta.dev(), meta.ino()))
     };
+    let served = |export: &&Export| export.file().is_some_and(|file| same(&file.to_owned()));
+    let exports = taken.exports.iter().filter(served);
+    walk.uses
+        .extend(exports.map(|export| exported(path, export)));
     if taken.swaps.iter().any(same) {
         walk.uses.push(Use::Swap {
             device: path.to_owned(),
@@ -266,6 +317,7 @@ pub(crate) struct Occupied {
     namespaces: Vec<MountNamespace>,
     swaps: Vec<PathBuf>,
     loops: Vec<(SysBlock, Backing)>,
+    exports: Vec<Export>,
 }
 
 impl Occupied {
@@ -274,6 +326,7 @@ impl Occupied {
             namespaces: mounts::everywhere(sys),
             swaps: swaps(sys),
             loops: loops(sys),
+            exports: exports::now(sys),
         }
     }
 }
@@ -316,6 +369,11 @@ impl<'s> Walk<'s> {
             self.uses.push(Use::Swap {
                 device: device.clone(),
             });
+        }
+        for export in &self.taken.exports {
+            if export.is_of(self.sys, node) {
+                self.uses.push(exported(&device, export));
+            }
         }
         for holder in node.linked("holders") {
             if self.seen.contains(&holder) {

@@ -713,3 +713,71 @@ fn a_namespace_of_a_fabric_and_one_of_several_paths_are_nvme_and_a_loop_device_i
     let nvme = Some(Transport::Nvme);
     assert_eq!(kinds, [nvme, nvme, None, None]);
 }
+
+/// As Linux 6.1 shows them (target_core_iblock.c, target_core_file.c, nvmet/configfs.c).
+#[test]
+fn what_the_kernel_serves_to_other_machines_is_in_use() {
+    let tree = Tree::new();
+    let disk =
+        |name: &str, number: &str| tree.disk(&format!("/sys/devices/pci0/{name}"), number, 1 << 21);
+    let [vda, vdb, vdc, vdd] = [
+        ("vda", "253:0"),
+        ("vdb", "253:16"),
+        ("vdc", "253:32"),
+        ("vdd", "253:48"),
+    ]
+    .map(|(name, number)| disk(name, number));
+    let namespace = |number: u32, path: &str, enabled: &str| {
+        let at = format!("/sys/kernel/config/nvmet/subsystems/nqn.x/namespaces/{number}");
+        tree.write(&format!("{at}/device_path"), format!("{path}\n"));
+        tree.write(&format!("{at}/enable"), enabled);
+    };
+    tree.link("/dev/disk/by-id/virtio-A", "/dev/vda");
+    namespace(1, "/dev/disk/by-id/virtio-A", "1\n");
+    namespace(2, "/dev/vdb", "0\n");
+    namespace(3, "(null)", "1\n");
+    let core = "/sys/kernel/config/target/core";
+    let iblock = "Status: ACTIVATED  Max Queue Depth: 0  SectorSize: 512  HwMaxSectors: 1280\n        iBlock device: vdc  UDEV PATH: /dev/vdc readonly: 0\n        Major: 253 Minor: 32  CLAIMED: IBLOCK\n";
+    tree.write(&format!("{core}/iblock_0/disk/info"), iblock);
+    let off = iblock
+        .replace("ACTIVATED", "DEACTIVATED")
+        .replace("Minor: 32", "Minor: 48");
+    tree.write(&format!("{core}/iblock_1/off/info"), off);
+    let told = |disk: &SysBlock| -> Vec<(String, String)> {
+        let uses = of_device(&tree.sys(), disk);
+        uses.iter()
+            .map(|it| (it.to_string(), it.remedy()))
+            .collect()
+    };
+    let remedy = "echo 0 > /sys/kernel/config/nvmet/subsystems/nqn.x/namespaces/1/enable";
+    let served = "/dev/vda is served to other machines as NVMe subsystem nqn.x, namespace 1";
+    assert_eq!(told(&vdb), []);
+    assert_eq!(told(&vdd), []);
+    let lio = "/dev/vdc is served to other machines as LIO backstore iblock/disk";
+    assert_eq!(
+        told(&vdc),
+        [(lio.into(), "targetcli /backstores/block delete disk".into())]
+    );
+    assert_eq!(told(&vda), [(served.into(), remedy.into())]);
+}
+
+#[test]
+fn a_device_is_not_free_where_what_is_served_cannot_be_seen() {
+    let tree = Tree::new();
+    let disk = tree.disk("/sys/devices/pci0/vda", "253:0", 1 << 21);
+    let told = || -> Vec<String> {
+        let uses = of_device(&tree.sys(), &disk);
+        uses.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(told(), [""; 0]);
+    tree.write("/sys/module/nvmet/refcnt", "1\n");
+    let unseen = "/dev/vda may be served to other machines: nvmet is loaded, and what it serves is not visible";
+    assert_eq!(told(), [unseen]);
+    // In a container there is no configfs.
+    let pids = tree.at("/proc/self/ns/pid");
+    std::fs::create_dir_all(pids.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("pid:[4026532000]", pids).unwrap();
+    assert_eq!(told(), [""; 0]);
+    std::fs::create_dir_all(tree.at("/sys/kernel/config/nvmet")).unwrap();
+    assert_eq!(told(), [""; 0]);
+}

@@ -2,6 +2,7 @@
 //!
 //! Knows `model`, `engine` and `record`: it joins an engine to a record.
 
+mod device_errors;
 pub mod hosts;
 #[cfg(feature = "kube")]
 pub mod kube;

@@ -13,6 +13,7 @@ use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink, StepBa
 use fathom_model::{Event, Failure, FailureKind, RunStatus};
 use fathom_record::{RecordError, Writer};
 
+use crate::device_errors::explained;
 use crate::{MaxErrors, TargetCheck};
 
 /// Why a run could not be kept to its end. What was written until then stays.
@@ -83,6 +84,8 @@ impl Sink for Session<'_> {
 struct WatchedSession<'w, 'o> {
     session: &'w mut Session<'o>,
     watch: &'w mut dyn FnMut(&Event) -> ControlFlow<()>,
+    /// What the step reads and writes of this machine.
+    paths: &'w [PathBuf],
 }
 
 impl Sink for WatchedSession<'_, '_> {
@@ -93,6 +96,10 @@ impl Sink for WatchedSession<'_, '_> {
             Event::Finished { .. } => self.session.read_evidence(true),
             _ => {}
         }
+        let event = match event {
+            Event::Failure(failure) => Event::Failure(explained(failure, self.paths)),
+            event => event,
+        };
         self.session.take(event, self.watch)
     }
 }
@@ -229,7 +236,8 @@ impl<'o> Session<'o> {
             return Outcome::Interrupted;
         }
         let (paths, checked) = prepared.unzip();
-        self.begin_evidence(paths);
+        self.begin_evidence(paths.clone());
+        let paths = paths.unwrap_or_default();
         let request = &Request {
             checked,
             ..request.clone()
@@ -252,6 +260,7 @@ impl<'o> Session<'o> {
         let mut watched = WatchedSession {
             session: &mut *self,
             watch: &mut watch,
+            paths: &paths,
         };
         let outcome = engine.run(request, control, &mut watched);
         let outcome = outcome.unwrap_or_else(|error| {

@@ -2,8 +2,12 @@
 //! done once more, and exactly one attempt counts: the one that came to its end, else the
 //! last.
 
+use std::collections::BTreeSet;
+
 use fathom_analysis::step_evidence::StepEvidence;
-use fathom_model::{DiskUse, Host, JobResult, Point, RunDocument, Volume};
+use fathom_model::{
+    DiskUse, Event, Failure, Host, JobResult, Outcome, Point, RunDocument, StageEnd, Volume,
+};
 
 /// What a step is, however often it is tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,6 +27,8 @@ struct StepKey {
 struct Attempt {
     /// `None` of what stands before the first step.
     key: Option<StepKey>,
+    /// Which attempt of the record, counted from 1; 0 before the first.
+    number: u32,
     is_complete: bool,
     /// How it ended stands in the record.
     is_ended: bool,
@@ -37,6 +43,7 @@ pub(crate) struct Brought {
     pub(crate) hosts: Vec<Host>,
     pub(crate) volumes: Vec<Volume>,
     pub(crate) evidences: Vec<StepEvidence>,
+    pub(crate) failures: Vec<Failure>,
     pub(crate) from_samples: bool,
 }
 
@@ -44,13 +51,36 @@ pub(crate) struct Brought {
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     all: Vec<Attempt>,
+    /// How many were begun.
+    begun: u32,
     /// The stage in progress, and where its attempts begin.
     stage: Option<(String, usize)>,
 }
 
 impl Attempts {
+    /// Takes what says of the next event where steps begin and how they end.
+    pub(crate) fn take(&mut self, event: &Event) {
+        match event {
+            Event::Step {
+                step, name, point, ..
+            } => self.begin(*step, name, point.as_deref()),
+            Event::StepEnded { outcome } => self.end(*outcome == Outcome::Complete),
+            Event::Finished { .. } => self.finished(),
+            Event::Stage { stage } => self.begin_stage(&stage.id),
+            Event::StageEnded { end, .. } => self.end_stage(is_broken(end)),
+            Event::Resumed { .. } => self.resume(),
+            _ => {}
+        }
+    }
+
+    /// The attempts that count, by their number in the record; 0: what stands before.
+    pub(crate) fn counting(&self) -> BTreeSet<u32> {
+        let numbers = self.all.iter().map(|attempt| attempt.number);
+        numbers.chain([0]).collect()
+    }
+
     /// A step begins. Attempts of it that were broken off count no longer.
-    pub(crate) fn begin(&mut self, number: u32, name: &str, point: Option<&Point>) {
+    fn begin(&mut self, number: u32, name: &str, point: Option<&Point>) {
         let key = StepKey {
             stage: self.stage.as_ref().map(|(id, _)| id.clone()),
             name: name.to_owned(),
@@ -66,33 +96,35 @@ impl Attempts {
                 *from -= usize::from(place < *from);
             }
         }
+        self.begun += 1;
         self.all.push(Attempt {
             key: Some(key),
+            number: self.begun,
             ..Attempt::default()
         });
     }
 
     /// The step in progress has ended.
-    pub(crate) fn end(&mut self, is_complete: bool) {
+    fn end(&mut self, is_complete: bool) {
         if let Some(attempt) = self.all.last_mut() {
             (attempt.is_complete, attempt.is_ended) = (is_complete, true);
         }
     }
 
     /// The engine has reported. Records of older Fathoms say no more of an end.
-    pub(crate) fn finished(&mut self) {
+    fn finished(&mut self) {
         if let Some(attempt) = self.all.last_mut() {
             attempt.is_complete = true;
         }
     }
 
-    pub(crate) fn begin_stage(&mut self, id: &str) {
+    fn begin_stage(&mut self, id: &str) {
         self.stage = Some((id.to_owned(), self.all.len()));
     }
 
     /// The stage in progress has ended. One that was broken off is done anew, with all of
     /// its steps.
-    pub(crate) fn end_stage(&mut self, is_broken: bool) {
+    fn end_stage(&mut self, is_broken: bool) {
         let Some((_, from)) = self.stage.take().filter(|_| is_broken) else {
             return;
         };
@@ -102,7 +134,7 @@ impl Attempts {
     }
 
     /// Another start goes on: what was in progress was broken off.
-    pub(crate) fn resume(&mut self) {
+    fn resume(&mut self) {
         self.end_stage(true);
         if let Some(last) = self.all.last_mut().filter(|last| !last.is_ended) {
             last.is_complete = false;
@@ -133,8 +165,21 @@ impl Attempts {
             doc.hosts.append(&mut brought.hosts);
             doc.volumes.append(&mut brought.volumes);
             evidences.append(&mut brought.evidences);
+            for failure in brought.failures {
+                if !doc.failures.contains(&failure) {
+                    doc.failures.push(failure);
+                }
+            }
             doc.from_samples |= brought.from_samples;
         }
         evidences
     }
+}
+
+/// Whether a stage that ended so is done anew by the next start.
+fn is_broken(end: &StageEnd) -> bool {
+    matches!(
+        end,
+        StageEnd::Interrupted { .. } | StageEnd::Failed { .. } | StageEnd::Waits { .. }
+    )
 }

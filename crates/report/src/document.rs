@@ -10,8 +10,8 @@ use fathom_analysis::rate::PERCENTILES;
 use fathom_analysis::step_evidence::{StepEvidence, TrackRow};
 use fathom_analysis::{verdict, volumes};
 use fathom_model::{
-    DiskUse, Entry, Event, Failure, Host, JobResult, Outcome, ReasonKind, Results, RunDocument,
-    RunStatus, Stage, StageEnd, StageKind, Volume, units,
+    DiskUse, Entry, Event, Failure, Host, JobResult, ReasonKind, Results, RunDocument, RunStatus,
+    StageKind, Volume, units,
 };
 use fathom_model::{document::RUN_SCHEMA, result::Latency};
 use fathom_record::digest::{DigestRow, DigestSums, DigestTrack, SampleSum};
@@ -327,7 +327,7 @@ impl RunReader {
                 point,
             } => {
                 self.end_step();
-                self.attempts.begin(*step, name, point.as_deref());
+                self.attempts.take(event);
                 // A search does not know at its first step whether others will follow.
                 if let Some(first) = self.alone.take().filter(|_| *step > 1 && point.is_none()) {
                     self.name_first(&first);
@@ -367,16 +367,26 @@ impl RunReader {
             Event::Skipped { point, reason, .. } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
             }
-            Event::Resumed { after, gap_ms } => self.go_on(&interruption(*after, *gap_ms)),
+            Event::Resumed { after, gap_ms } => {
+                self.end_step();
+                self.attempts.take(event);
+                self.go_on(&interruption(*after, *gap_ms));
+            }
             Event::Failure(failure) => self.failure(failure),
             Event::Finished { results } => {
-                self.attempts.finished();
+                self.attempts.take(event);
                 self.results.push(Results::clone(results));
             }
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(at_ms)),
-            Event::Stage { stage } => self.begin_stage(stage),
-            Event::StageEnded { end, .. } => self.end_stage(end),
-            Event::StepEnded { outcome } => self.attempts.end(*outcome == Outcome::Complete),
+            Event::Stage { stage } => {
+                self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
+                self.attempts.take(event);
+            }
+            Event::StageEnded { .. } => {
+                self.prepares = false;
+                self.attempts.take(event);
+            }
+            Event::StepEnded { .. } => self.attempts.take(event),
             Event::Preparing { .. }
             | Event::LayingOut { .. }
             | Event::WrittenBeside { .. }
@@ -387,19 +397,7 @@ impl RunReader {
         }
     }
 
-    fn begin_stage(&mut self, stage: &Stage) {
-        self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
-        self.attempts.begin_stage(&stage.id);
-    }
-
-    fn end_stage(&mut self, end: &StageEnd) {
-        self.prepares = false;
-        self.attempts.end_stage(is_broken(end));
-    }
-
     fn go_on(&mut self, behind: &str) {
-        self.end_step();
-        self.attempts.resume();
         self.step = None;
         self.prepares = false;
         self.doc.ended = None;
@@ -414,9 +412,7 @@ impl RunReader {
     }
 
     fn failure(&mut self, failure: &Failure) {
-        if !self.doc.failures.contains(failure) {
-            self.doc.failures.push(failure.clone());
-        }
+        self.attempts.brought().failures.push(failure.clone());
     }
 
     /// Cleans and judges what was read.
@@ -525,14 +521,6 @@ impl RunReader {
             brought.jobs.push(job);
         }
     }
-}
-
-/// Whether a stage that ended so is done anew by the next start.
-fn is_broken(end: &StageEnd) -> bool {
-    matches!(
-        end,
-        StageEnd::Interrupted { .. } | StageEnd::Failed { .. } | StageEnd::Waits { .. }
-    )
 }
 
 /// How far apart the hosts began.

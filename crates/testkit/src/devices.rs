@@ -40,8 +40,23 @@ impl LoopDevice {
     /// # Errors
     /// Why this machine cannot.
     pub fn over(behind: &Path) -> Result<Self, String> {
+        Self::attached(behind, &[])
+    }
+
+    /// As [`LoopDevice::over`], with logical blocks of so many bytes.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn of_blocks(behind: &Path, bytes: u32) -> Result<Self, String> {
+        Self::attached(behind, &["-b", &bytes.to_string()])
+    }
+
+    fn attached(behind: &Path, how: &[&str]) -> Result<Self, String> {
         root()?;
-        let path = run("losetup", &["-P", "-f", "--show", text(behind)])?;
+        let path = run(
+            "losetup",
+            &[how, &["-P", "-f", "--show", text(behind)]].concat(),
+        )?;
         Ok(Self {
             path: PathBuf::from(path.trim()),
             _dir: None,

@@ -145,12 +145,12 @@ fn cannot(dir: &Path, header: &Header) -> anyhow::Error {
         _ if run::machines_of(header).is_some() => {
             "it ran on several machines, and only campaigns, find and ab go on there"
         }
+        _ if !has_steps(dir) => "it was stopped before its first step, and has measured nothing",
         command if command.starts_with("quick") => {
             "a quick series on another machine starts over each time"
         }
         command if command.starts_with("cluster") => "its pods are gone",
         command if command.starts_with("import") => "it was measured elsewhere",
-        _ if !has_steps(dir) => "it was stopped before its first step, and has measured nothing",
         _ => "its record has no plan: an older Fathom made it",
     };
     let message = format!(

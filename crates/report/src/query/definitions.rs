@@ -85,6 +85,7 @@ tables! {
     STEPS step(row: (&'v str, &'v StepFacts)) = "steps", "a part of a run with figures of its own";
     [run Text "" "the run"] row.0;
     [n Integer "" "its place in the record, counted from 1: a step that was done again stands twice"] row.1.n;
+    [counts Integer "" "1: its figures are those of the step; 0: it was broken off and done again, and its figures and samples stand nowhere"] row.1.counts;
     [step Text "" "its name, as figures have it"] row.1.name.as_deref();
     [outcome Text "" "complete, interrupted or failed; skipped: it was left out; null: it was broken off"] row.1.outcome;
     [reason Text "" "why it was left out"] row.1.reason.as_deref();

@@ -18,6 +18,7 @@ use super::{
     ENVIRONMENT, FAILURES, FIGURES, HISTOGRAMS, HOSTS, JOBS, OPTIONS, PERCENTILES, RUNS, STEPS,
     TAGS, TakeRow, VERDICTS,
 };
+use crate::attempts::Attempts;
 use crate::document::{read_seeing, rfc3339};
 
 /// A run, as its rows are made of it.
@@ -35,6 +36,10 @@ pub struct RunFacts {
 #[derive(Debug, Default)]
 pub(super) struct StepFacts {
     pub(super) n: u32,
+    /// Its number among the attempts of the record; 0 of what was left out.
+    attempt: u32,
+    /// False: it was broken off and done once more.
+    pub(super) counts: bool,
     /// `None` where the run has but one.
     pub(super) name: Option<String>,
     pub(super) outcome: Option<&'static str>,
@@ -211,7 +216,7 @@ impl RunFacts {
         Ok(Self {
             doc,
             tags,
-            steps: steps.steps,
+            steps: steps.finish(),
             duration_ms,
             note: (!notes.is_empty()).then(|| notes.join("\n")),
         })
@@ -385,6 +390,8 @@ fn device(target: &Target) -> Option<&BlockDevice> {
 #[derive(Default)]
 struct StepReader {
     steps: Vec<StepFacts>,
+    attempts: Attempts,
+    begun: u32,
     is_open: bool,
     prepares: bool,
 }
@@ -394,13 +401,16 @@ impl StepReader {
         let RecordPart::Entry(entry) = part else {
             return;
         };
+        self.attempts.take(&entry.event);
         match &entry.event {
             Event::Step {
                 of, name, point, ..
             } => {
+                self.begun += 1;
                 let has_name = *of > 1 || point.is_some();
                 self.begin(StepFacts {
                     name: has_name.then(|| name.clone()),
+                    attempt: self.begun,
                     preparation: self.prepares,
                     started_ms: Some(entry.at_ms),
                     point: point.clone(),
@@ -429,6 +439,16 @@ impl StepReader {
         let n = u32::try_from(self.steps.len() + 1).unwrap_or(u32::MAX);
         self.steps.push(StepFacts { n, ..step });
         self.is_open = false;
+    }
+
+    /// All of them, once all attempts are known.
+    fn finish(self) -> Vec<StepFacts> {
+        let counting = self.attempts.counting();
+        let each = self.steps.into_iter().map(|step| StepFacts {
+            counts: counting.contains(&step.attempt),
+            ..step
+        });
+        each.collect()
     }
 
     fn end(&mut self, at_ms: u64, outcome: Outcome) {

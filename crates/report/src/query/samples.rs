@@ -1,17 +1,21 @@
 //! The rows that single samples give, read from the whole record.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use fathom_model::{Event, Sample};
-use fathom_record::{Entries, RecordError};
+use fathom_record::{Entries, RecordError, RecordPart};
 
 use super::definitions::sample;
 use super::{SAMPLES, TakeRow};
+use crate::attempts::Attempts;
 
 /// Where the samples of a record belong, while its events are read in order.
 #[derive(Debug, Default)]
 pub struct SamplePlace {
     step: Option<String>,
+    /// Which attempt of a step, counted from 1.
+    attempt: u32,
     names: Vec<String>,
     hosts: Vec<String>,
 }
@@ -22,7 +26,10 @@ impl SamplePlace {
         match event {
             Event::Step {
                 of, name, point, ..
-            } => self.step = (of > 1 || point.is_some()).then_some(name),
+            } => {
+                self.step = (of > 1 || point.is_some()).then_some(name);
+                self.attempt += 1;
+            }
             Event::Jobs { names, hosts } => (self.names, self.hosts) = (names, hosts),
             Event::Sample(sample) => return Some(sample),
             _ => {}
@@ -50,7 +57,20 @@ impl SamplePlace {
     }
 }
 
-/// Gives a row for every sample of a record, and tells of each part of it that is
+/// The attempts of steps that count.
+fn counting(dir: &Path) -> Result<BTreeSet<u32>, RecordError> {
+    let mut entries = Entries::summed(dir)?;
+    let mut attempts = Attempts::default();
+    while let Some(part) = entries.next_part() {
+        // What is damaged is told of where the samples are read.
+        if let Ok(RecordPart::Entry(entry)) = part {
+            attempts.take(&entry.event);
+        }
+    }
+    Ok(attempts.counting())
+}
+
+/// Gives a row for every sample of the attempts that count, and tells of each part of it that is
 /// damaged.
 ///
 /// # Errors
@@ -60,13 +80,16 @@ pub fn put_samples<E: From<RecordError>>(
     tell: &mut dyn FnMut(&RecordError),
     take: &mut TakeRow<'_, E>,
 ) -> Result<(), E> {
+    let counting = counting(dir)?;
     let entries = Entries::open(dir)?;
     let run = entries.id();
     let mut place = SamplePlace::default();
     for entry in entries {
         match entry {
             Ok(entry) => {
-                if let Some(it) = place.take(entry.event) {
+                if let Some(it) = place.take(entry.event)
+                    && counting.contains(&place.attempt)
+                {
                     take(&SAMPLES, &sample((&run, &place, &it)))?;
                 }
             }
