@@ -319,6 +319,10 @@ impl RunReader {
     pub(crate) fn take_event(&mut self, at_ms: u64, event: &Event) {
         self.evidence.take(event);
         self.certainties.take(event);
+        if matches!(event, Event::Step { .. } | Event::Resumed { .. }) {
+            self.end_step();
+        }
+        self.attempts.take(event);
         match event {
             Event::Step {
                 step,
@@ -326,8 +330,6 @@ impl RunReader {
                 name,
                 point,
             } => {
-                self.end_step();
-                self.attempts.take(event);
                 // A search does not know at its first step whether others will follow.
                 if let Some(first) = self.alone.take().filter(|_| *step > 1 && point.is_none()) {
                     self.name_first(&first);
@@ -367,27 +369,16 @@ impl RunReader {
             Event::Skipped { point, reason, .. } => {
                 self.note(&format!("{} was left out: {reason}", point.id));
             }
-            Event::Resumed { after, gap_ms } => {
-                self.end_step();
-                self.attempts.take(event);
-                self.go_on(&interruption(*after, *gap_ms));
-            }
+            Event::Resumed { after, gap_ms } => self.go_on(&interruption(*after, *gap_ms)),
             Event::Failure(failure) => self.failure(failure),
-            Event::Finished { results } => {
-                self.attempts.take(event);
-                self.results.push(Results::clone(results));
-            }
+            Event::Finished { results } => self.results.push(Results::clone(results)),
             Event::Ended { .. } => self.doc.ended = Some(rfc3339(at_ms)),
             Event::Stage { stage } => {
                 self.prepares = matches!(stage.kind, StageKind::Fill | StageKind::Settle);
-                self.attempts.take(event);
             }
-            Event::StageEnded { .. } => {
-                self.prepares = false;
-                self.attempts.take(event);
-            }
-            Event::StepEnded { .. } => self.attempts.take(event),
-            Event::Preparing { .. }
+            Event::StageEnded { .. } => self.prepares = false,
+            Event::StepEnded { .. }
+            | Event::Preparing { .. }
             | Event::LayingOut { .. }
             | Event::WrittenBeside { .. }
             | Event::KernelCounted { .. }
