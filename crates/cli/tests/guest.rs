@@ -431,9 +431,10 @@ fn disks_that_vanish_or_stall_end_a_run_with_their_names() {
         "{doc}"
     );
     let failure = &doc["failures"][0];
-    assert_eq!(failure["kind"], "io", "{failure}");
+    assert_eq!(failure["kind"], "no_device", "{failure}");
+    let told = failure.to_string();
     assert!(
-        failure.to_string().contains(&format!("/dev/{disk}")),
+        told.contains("disappeared") && told.contains(&format!("/dev/{disk}")),
         "{failure}"
     );
 

@@ -475,6 +475,25 @@ mod opening {
 #[cfg(target_os = "linux")]
 pub use opening::HeldPlace;
 
+#[cfg(not(target_os = "linux"))]
+impl CheckedPaths {
+    /// Opens what a path led to when it was checked, which must be there.
+    ///
+    /// # Errors
+    /// What the system says; [`PathChanged`] where it leads to something else now.
+    pub fn open(&self, path: &Path, flags: rustix::fs::OFlags) -> io::Result<File> {
+        use rustix::fs::{Mode, OFlags};
+        let place = self.place(path)?;
+        let flags = (flags - OFlags::CREATE) | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(&place.real, flags, Mode::empty())?);
+        let id = ObjectId::of(&file.metadata()?);
+        match place.object == Some(id) {
+            true => Ok(file),
+            false => Err(PathChanged::error(path, OTHER_OBJECT)),
+        }
+    }
+}
+
 #[cfg(test)]
 #[cfg(target_os = "linux")]
 mod tests {

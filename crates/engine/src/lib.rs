@@ -19,6 +19,8 @@ use checked::CheckedPaths;
 pub use fathom_model::Outcome;
 
 pub mod bounded;
+// Elsewhere files that are there are opened, and no more.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 pub mod checked;
 pub mod choice;
 pub mod existing;
@@ -28,6 +30,7 @@ pub mod idle;
 // Elsewhere nothing is replayed, but logs are judged.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 mod iolog;
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub mod jobfile;
 pub mod layout;
 pub mod mix;

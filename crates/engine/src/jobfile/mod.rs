@@ -33,6 +33,7 @@ pub use diagnostic::{Diagnostic, Severity};
 pub use environment::{give, is_variable_name, variable};
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
+#[cfg_attr(not(target_os = "linux"), allow(unused_imports))]
 pub(crate) use target::{
     FIRST_DUMP, below, first_dump, first_verify_state, folders, log_kinds, makes_names, numbered,
     reaches_files,
