@@ -356,7 +356,7 @@ const WRITERS: [(&str, usize, &str); 29] = [
     ("device/src/scratch.rs", 1, "in a temporary folder"),
     (
         "engine/src/checked.rs",
-        4,
+        5,
         "what was checked, and nothing else",
     ),
     ("engine/src/fio/client/mod.rs", 1, "in a record's folder"),

@@ -58,7 +58,7 @@ impl Bench {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            // fio is told its job file by a descriptor; it runs in the folder.
+            // fio's command line names a descriptor, not the job file: its folder tells.
             let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
             if command.contains(own) || folder.starts_with(own) {
                 found.push(command);
@@ -643,7 +643,7 @@ fn a_job_without_a_single_io_is_no_success() {
     assert!(said.contains(FailureKind::NoIo.advice()), "{said}");
 }
 
-/// On a device of 4096-byte blocks 512 bytes are no I/O.
+/// A device with logical blocks of 4096 bytes takes no I/O of 512.
 #[test]
 fn a_block_that_is_too_small_for_the_device_is_told_with_the_size_that_is_not() {
     let name = "a_block_that_is_too_small_for_the_device_is_told_with_the_size_that_is_not";

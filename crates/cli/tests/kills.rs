@@ -135,7 +135,7 @@ impl<'k> Peaceful<'k> {
                     let told = String::from_utf8_lossy(&resumed.stderr);
                     match resumed.status.success() {
                         true => self.goes_on(&format!("kill {nth}, which left no plan")),
-                        // Without its first line the folder is no record yet.
+                        // The header may not have been written yet.
                         false => assert!(
                             told.contains("stopped before its first step")
                                 || told.contains("there are no runs")

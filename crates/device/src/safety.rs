@@ -522,8 +522,8 @@ fn find_uses(
 ) -> Result<Vec<Use>, Refusal> {
     let mut uses = usage::of_device(sys, node);
     let mut unread = None;
-    // Asked last: every use above is an exclusive one as well. Whoever claims it himself
-    // would wait for himself.
+    // Asked last, because every use above is exclusive as well. With a claim of its own
+    // the run would wait for itself.
     if uses.is_empty() && !claim.has(node) {
         match is_exclusive(path) {
             Ok(true) => uses.push(Use::Exclusive {

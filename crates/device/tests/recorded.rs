@@ -773,7 +773,7 @@ fn a_device_is_not_free_where_what_is_served_cannot_be_seen() {
     tree.write("/sys/module/nvmet/refcnt", "1\n");
     let unseen = "/dev/vda may be served to other machines: nvmet is loaded, and what it serves is not visible";
     assert_eq!(told(), [unseen]);
-    // In a container there is no configfs.
+    // Containers have no configfs.
     let pids = tree.at("/proc/self/ns/pid");
     std::fs::create_dir_all(pids.parent().unwrap()).unwrap();
     std::os::unix::fs::symlink("pid:[4026532000]", pids).unwrap();

@@ -4,11 +4,11 @@
 //! something over it at any time. So each path is followed once, what it leads to is
 //! checked, and an engine then opens that object and nothing else.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,8 +31,8 @@ pub struct ObjectId {
     inode: u64,
     /// Device number that it stands for; 0 for files and folders.
     rdev: u64,
-    /// Sequence number of the block device: it tells a disk from one that was plugged in
-    /// or set up later under the same number (Documentation/ABI/testing/sysfs-block).
+    /// Sequence number of a block device. A disk that gets the same device number later
+    /// has another one (Documentation/ABI/testing/sysfs-block, diskseq).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sequence: Option<String>,
 }
@@ -150,13 +150,12 @@ impl CheckedPaths {
     }
 
     fn add(&mut self, path: &Path) {
-        // By the folder that is known, whatever a link to it leads to by now.
-        let mut folders = path.ancestors().skip(1);
-        let known = folders.find_map(|folder| {
-            let (real, _) = self.folders.get(folder)?;
-            Some(real.join(path.strip_prefix(folder).ok()?))
-        });
-        let from = known.unwrap_or_else(|| path.to_owned());
+        // By its folder as that was followed, whatever a link to it leads to by now.
+        let folder = path.parent().and_then(|parent| self.folder(parent));
+        let from = match (&folder, path.file_name()) {
+            (Some((real, _)), Some(name)) => real.join(name),
+            _ => path.to_owned(),
+        };
         let Some(real) = followed(&from).filter(|real| real.to_str().is_some()) else {
             return;
         };
@@ -164,20 +163,19 @@ impl CheckedPaths {
         let object = meta.as_ref().map(ObjectId::of);
         let is_dir = meta.as_ref().is_some_and(std::fs::Metadata::is_dir);
         if let (Some(object), true) = (&object, is_dir) {
-            let folder = (real.clone(), object.clone());
-            self.folders.insert(path.to_owned(), folder);
-        } else if let Some(parent) = path.parent()
-            && !self.folders.contains_key(parent)
-            && let Ok(real) = std::fs::canonicalize(parent)
-            && let Ok(meta) = std::fs::symlink_metadata(&real)
-        {
-            let folder = (real, ObjectId::of(&meta));
-            self.folders.insert(parent.to_owned(), folder);
+            let itself = (real.clone(), object.clone());
+            self.folders.insert(path.to_owned(), itself);
         }
-        let folder = real.parent().unwrap_or(Path::new("/"));
-        let folder = std::fs::symlink_metadata(folder).ok();
+        let parent = real.parent().unwrap_or(Path::new("/"));
+        let folder = match folder {
+            Some((known, id)) if known == parent => Some(id),
+            _ => {
+                let meta = std::fs::symlink_metadata(parent).ok();
+                meta.as_ref().map(ObjectId::of)
+            }
+        };
         let checked = CheckedPath {
-            folder: folder.as_ref().map(ObjectId::of),
+            folder,
             object,
             is_file: meta.is_none_or(|meta| meta.is_file()),
             real,
@@ -185,11 +183,31 @@ impl CheckedPaths {
         self.paths.insert(path.to_owned(), checked);
     }
 
+    /// Follows a folder, once.
+    fn folder(&mut self, path: &Path) -> Option<(PathBuf, ObjectId)> {
+        if let Some(known) = self.folders.get(path) {
+            return Some(known.clone());
+        }
+        // By the nearest one above it that is known.
+        let mut above = path.ancestors().skip(1);
+        let from = above.find_map(|folder| {
+            let (real, _) = self.folders.get(folder)?;
+            Some(real.join(path.strip_prefix(folder).ok()?))
+        });
+        let real = std::fs::canonicalize(from.as_deref().unwrap_or(path)).ok()?;
+        let meta = std::fs::symlink_metadata(&real).ok()?;
+        let folder = (real, ObjectId::of(&meta));
+        self.folders.insert(path.to_owned(), folder.clone());
+        Some(folder)
+    }
+
     /// Where a path leads, without links; the path itself where it was not checked.
     #[must_use]
     pub fn real(&self, path: &Path) -> PathBuf {
-        self.place(path)
-            .map_or_else(|_| path.to_owned(), |place| place.real)
+        match self.place(path) {
+            Ok(place) => place.real.clone(),
+            Err(_) => path.to_owned(),
+        }
     }
 
     /// Whether a path is among them.
@@ -217,10 +235,10 @@ impl CheckedPaths {
     }
 
     /// A path that was checked, or one for a file in a folder that was.
-    fn place(&self, path: &Path) -> io::Result<CheckedPath> {
+    fn place(&self, path: &Path) -> io::Result<Cow<'_, CheckedPath>> {
         match self.paths.get(path) {
-            Some(known) => Ok(known.clone()),
-            None => self.new_place(path),
+            Some(known) => Ok(Cow::Borrowed(known)),
+            None => self.new_place(path).map(Cow::Owned),
         }
     }
 
@@ -273,7 +291,7 @@ mod opening {
     use rustix::io::Errno;
 
     use super::{
-        AsFd, CheckedPath, CheckedPaths, File, OTHER_FOLDER, OTHER_OBJECT, ObjectId, Path, PathBuf,
+        CheckedPath, CheckedPaths, File, OTHER_FOLDER, OTHER_OBJECT, ObjectId, Path, PathBuf,
         PathChanged, PoisonError, io,
     };
 
@@ -356,7 +374,7 @@ mod opening {
         pub fn hold(&self, path: &Path) -> io::Result<OwnedFd> {
             let place = self.place(path)?;
             let (folder, name) = self.folder_of(&place)?;
-            self.find(&place, &folder, name)
+            Ok(self.find(&place, &folder, name)?.into())
         }
 
         /// Holds the folder that a path led to.
@@ -366,9 +384,9 @@ mod opening {
         pub fn hold_dir(&self, path: &Path) -> io::Result<HeldPlace> {
             let (real, known) = self.folders.get(path).ok_or(Errno::NOENT)?;
             let folder = open_dir(real)?;
-            match ObjectId::of(&meta(&folder)?) == *known {
+            match ObjectId::of(&folder.metadata()?) == *known {
                 true => Ok(HeldPlace {
-                    folder,
+                    folder: folder.into(),
                     real: real.clone(),
                     name: OsString::new(),
                 }),
@@ -381,7 +399,7 @@ mod opening {
         /// # Errors
         /// As [`CheckedPaths::open`].
         pub fn hold_folder(&self, path: &Path) -> io::Result<HeldPlace> {
-            self.held(self.place(path)?)
+            self.held(&*self.place(path)?)
         }
 
         /// Holds the folder in which a path is a name, be it that of a link.
@@ -389,13 +407,13 @@ mod opening {
         /// # Errors
         /// As [`CheckedPaths::open`].
         pub fn hold_folder_of_name(&self, path: &Path) -> io::Result<HeldPlace> {
-            self.held(self.new_place(path)?)
+            self.held(&self.new_place(path)?)
         }
 
-        fn held(&self, place: CheckedPath) -> io::Result<HeldPlace> {
-            let (folder, name) = self.folder_of(&place)?;
+        fn held(&self, place: &CheckedPath) -> io::Result<HeldPlace> {
+            let (folder, name) = self.folder_of(place)?;
             Ok(HeldPlace {
-                folder,
+                folder: folder.into(),
                 name: name.to_owned(),
                 real: place.real.parent().unwrap_or(&place.real).to_owned(),
             })
@@ -412,9 +430,9 @@ mod opening {
             Ok(rustix::fs::unlinkat(&folder, name, AtFlags::empty())?)
         }
 
-        fn folder_of<'p>(&self, place: &'p CheckedPath) -> io::Result<(OwnedFd, &'p OsStr)> {
+        fn folder_of<'p>(&self, place: &'p CheckedPath) -> io::Result<(File, &'p OsStr)> {
             let folder = open_dir(place.real.parent().unwrap_or(&place.real))?;
-            let id = ObjectId::of(&meta(&folder)?);
+            let id = ObjectId::of(&folder.metadata()?);
             let name = place.real.file_name().unwrap_or(OsStr::new("."));
             match place.folder.as_ref() == Some(&id) {
                 true => Ok((folder, name)),
@@ -423,10 +441,10 @@ mod opening {
         }
 
         /// What stands at a name now, held without being opened.
-        fn find(&self, place: &CheckedPath, folder: &OwnedFd, name: &OsStr) -> io::Result<OwnedFd> {
+        fn find(&self, place: &CheckedPath, folder: &File, name: &OsStr) -> io::Result<File> {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let found = rustix::fs::openat(folder, name, flags, Mode::empty())?;
-            let meta = meta(&found)?;
+            let found = File::from(rustix::fs::openat(folder, name, flags, Mode::empty())?);
+            let meta = found.metadata()?;
             let id = ObjectId::of(&meta);
             let is_checked = place.object.as_ref() == Some(&id);
             let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
@@ -455,17 +473,13 @@ mod opening {
         }
     }
 
-    fn open_dir(path: &Path) -> io::Result<OwnedFd> {
+    fn open_dir(path: &Path) -> io::Result<File> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(rustix::fs::open(path, flags, Mode::empty())?)
-    }
-
-    fn meta(held: &impl AsFd) -> io::Result<std::fs::Metadata> {
-        File::from(held.as_fd().try_clone_to_owned()?).metadata()
+        Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
     }
 
     /// Opens what is held; its name plays no part in it any more.
-    fn reopen(held: &OwnedFd, flags: OFlags) -> io::Result<File> {
+    fn reopen(held: &File, flags: OFlags) -> io::Result<File> {
         let flags = flags - OFlags::NOFOLLOW;
         let path = format!("/proc/self/fd/{}", held.as_raw_fd());
         Ok(rustix::fs::openat(CWD, path, flags, Mode::empty())?.into())

@@ -50,6 +50,21 @@ pub(crate) fn jobs(request: &Request, engine: &str) -> Result<Vec<JobSpec>, Engi
     Ok(jobs)
 }
 
+/// The value of an option among those for fio's command line: `--name=value` or
+/// `--name value`.
+#[must_use]
+pub fn passed_value<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
+    let mut args = args.iter();
+    while let Some(arg) = args.next() {
+        match arg.trim_start_matches('-').split_once('=') {
+            Some((option, value)) if option == name => return Some(value),
+            None if arg.trim_start_matches('-') == name => return args.next().map(String::as_str),
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Whether it is fio's `--readonly`, the option of its command line that other engines have.
 #[must_use]
 pub fn is_read_only(option: &str) -> bool {

@@ -268,8 +268,8 @@ impl Uses<'_> {
         }
     }
 
-    /// The files of a `filename_format` that are there, and the first of all: it tells
-    /// what making one means.
+    /// The files of a `filename_format` that are there, and the first of each folder: it
+    /// tells what making one means.
     fn formatted(&mut self, pattern: &Path, writes: bool) -> io::Result<()> {
         let clones = spec::numjobs(self.job).max(1);
         let files = spec::number(self.job, "nrfiles").unwrap_or(1).max(1);
@@ -278,11 +278,13 @@ impl Uses<'_> {
             return Err(io::Error::other(what));
         }
         let pattern = pattern.to_string_lossy();
+        let mut folders = HashSet::new();
         for (clone, file) in (0..clones).flat_map(|clone| (0..files).map(move |file| (clone, file)))
         {
             let path = PathBuf::from(numbered(&pattern, clone, file));
             let is_there = || fs::symlink_metadata(self.work_dir.join(&path)).is_ok();
-            if (clone, file) == (0, 0) || is_there() {
+            let is_first = folders.insert(path.parent().map(Path::to_owned));
+            if is_first || is_there() {
                 let action = self.action(&path, writes);
                 self.push(&path, action);
             }

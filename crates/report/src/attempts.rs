@@ -22,13 +22,16 @@ struct StepKey {
     number: Option<u32>,
 }
 
+/// What tells an attempt from the others of its record: when it began, in ms since 1970
+/// UTC, and the number of its step.
+pub(crate) type AttemptKey = (u64, u32);
+
 /// One attempt, and what it brought.
 #[derive(Debug, Default)]
 struct Attempt {
     /// `None` of what stands before the first step.
     key: Option<StepKey>,
-    /// Which attempt of the record, counted from 1; 0 before the first.
-    number: u32,
+    began: Option<AttemptKey>,
     is_complete: bool,
     /// How it ended stands in the record.
     is_ended: bool,
@@ -51,19 +54,17 @@ pub(crate) struct Brought {
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     all: Vec<Attempt>,
-    /// How many were begun.
-    begun: u32,
     /// The stage in progress, and where its attempts begin.
     stage: Option<(String, usize)>,
 }
 
 impl Attempts {
     /// Takes what says of the next event where steps begin and how they end.
-    pub(crate) fn take(&mut self, event: &Event) {
+    pub(crate) fn take(&mut self, at_ms: u64, event: &Event) {
         match event {
             Event::Step {
                 step, name, point, ..
-            } => self.begin(*step, name, point.as_deref()),
+            } => self.begin((at_ms, *step), name, point.as_deref()),
             Event::StepEnded { outcome } => self.end(*outcome == Outcome::Complete),
             Event::Finished { .. } => self.finished(),
             Event::Stage { stage } => self.begin_stage(&stage.id),
@@ -73,14 +74,17 @@ impl Attempts {
         }
     }
 
-    /// The attempts that count, by their number in the record; 0: what stands before.
-    pub(crate) fn counting(&self) -> BTreeSet<u32> {
-        let numbers = self.all.iter().map(|attempt| attempt.number);
-        numbers.chain([0]).collect()
+    /// The attempts that count.
+    pub(crate) fn counting(&self) -> BTreeSet<AttemptKey> {
+        self.all
+            .iter()
+            .filter_map(|attempt| attempt.began)
+            .collect()
     }
 
     /// A step begins. Attempts of it that were broken off count no longer.
-    fn begin(&mut self, number: u32, name: &str, point: Option<&Point>) {
+    fn begin(&mut self, began: AttemptKey, name: &str, point: Option<&Point>) {
+        let (_, number) = began;
         let key = StepKey {
             stage: self.stage.as_ref().map(|(id, _)| id.clone()),
             name: name.to_owned(),
@@ -96,10 +100,9 @@ impl Attempts {
                 *from -= usize::from(place < *from);
             }
         }
-        self.begun += 1;
         self.all.push(Attempt {
             key: Some(key),
-            number: self.begun,
+            began: Some(began),
             ..Attempt::default()
         });
     }

@@ -322,7 +322,7 @@ impl RunReader {
         if matches!(event, Event::Step { .. } | Event::Resumed { .. }) {
             self.end_step();
         }
-        self.attempts.take(event);
+        self.attempts.take(at_ms, event);
         match event {
             Event::Step {
                 step,

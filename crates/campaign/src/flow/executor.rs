@@ -338,9 +338,9 @@ impl PastStarts {
             let event = entry?.event;
             past.history.take(&event);
             past.written.take(&event);
-            past.is_closed =
-                matches!(event, Event::Ended { status } if status != RunStatus::Interrupted);
         }
+        let closed = |status| status != RunStatus::Interrupted;
+        past.is_closed = entries.status.is_some_and(closed);
         past.header = Some(entries.header);
         Ok(past)
     }

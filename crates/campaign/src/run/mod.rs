@@ -50,7 +50,7 @@ pub use planfile::{Head, PLAN_FILE, PlannedStage, PlannedStep};
 use prepare::{Wants, Whose};
 pub use progress::{Current, PointCounts, Progress, ProgressEvent, Recent};
 use progress_log::ProgressLog;
-pub use records::{COMMAND, current, engine_of};
+pub use records::{COMMAND, current, current_of, engine_of};
 pub(crate) use script::CampaignScript;
 pub use stages::{Stages, Standing};
 

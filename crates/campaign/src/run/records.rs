@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fathom_analysis::snia::{CacheSetting, Setup};
 use fathom_engine::select::EngineHandle;
 use fathom_model::{Environment, Point};
-use fathom_record::{Entries, Header, RecordError};
+use fathom_record::{Entries, Header, ListedRun, RecordError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -68,9 +68,21 @@ pub(crate) fn real(folder: &Path) -> PathBuf {
 /// # Errors
 /// When the records cannot be read, or a later one that may be meant.
 pub fn current(folder: &Path, runs_dir: &Path) -> Result<Option<PathBuf>, RunError> {
+    current_of(&fathom_record::list(runs_dir)?, folder, runs_dir)
+}
+
+/// As [`current`], of the runs that were listed there.
+///
+/// # Errors
+/// As there.
+pub fn current_of(
+    runs: &[ListedRun],
+    folder: &Path,
+    runs_dir: &Path,
+) -> Result<Option<PathBuf>, RunError> {
     let folder = real(folder);
     let within = real(runs_dir).starts_with(&folder);
-    for run in fathom_record::list(runs_dir)?.iter().rev() {
+    for run in runs.iter().rev() {
         let dir = runs_dir.join(&run.id);
         let of_campaign = |head: Head| !head.folder.as_os_str().is_empty();
         let is_campaign = || match Head::read(&dir) {

@@ -54,16 +54,22 @@ impl RunPlace {
             let found = fathom_record::find(&runs_dir, Some(name));
             return Ok(found.map_err(|error| missing(error.to_string()))?);
         }
-        let runs = fathom_record::list(&runs_dir).unwrap_or_default();
+        let runs = fathom_record::list(&runs_dir);
+        let runs = runs.map_err(|error| failed(error.into()))?;
         let is_running = |run: &&ListedRun| matches!(&run.summary, Ok(it) if it.status.is_none());
         if let Some(running) = runs.iter().rev().find(is_running) {
             return Ok(running.dir.clone());
         }
-        if let Some(current) = run::current(&self.dir, &runs_dir).map_err(failed)? {
+        if let Some(current) = run::current_of(&runs, &self.dir, &runs_dir).map_err(failed)? {
             return Ok(current);
         }
-        let last = fathom_record::find(&runs_dir, None);
-        Ok(last.map_err(|error| missing(error.to_string()))?)
+        match runs.last() {
+            Some(last) => Ok(last.dir.clone()),
+            None => {
+                Ok(fathom_record::find(&runs_dir, None)
+                    .map_err(|error| missing(error.to_string()))?)
+            }
+        }
     }
 }
 

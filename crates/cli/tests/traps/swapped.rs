@@ -1,7 +1,7 @@
 //! Links that move, and files that change places, while a job is checked and run.
 //!
-//! 300 runs write what they were told to while another program swaps their target, their
-//! folder or their log for a device that nobody confirmed.
+//! 300 runs write while another program swaps their target, folder or log for a device
+//! that was not confirmed.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -22,6 +22,7 @@ use rustix::fs::{MemfdFlags, OFlags, memfd_create};
 
 use crate::checked::{CheckedPaths, HeldPlace, PathChanged};
 use crate::jobfile::{JobFile, log_kinds, makes_names, reaches_files, split_names, variable};
+use crate::requested::passed_value;
 use crate::{Request, resolve};
 
 /// What every name that is given to fio begins with, apart from the process.
@@ -37,22 +38,21 @@ pub(super) struct HeldJob {
     /// The folder of states and dumps, for fio's command line.
     aux_path: Option<(String, PathBuf)>,
     names: HeldNames,
+    /// A line that is not whole yet, of standard output and of standard error.
+    partial: [Vec<u8>; 2],
     /// Logs of I/Os, in which fio writes names.
     iologs: Vec<PathBuf>,
     checked: CheckedPaths,
     _held: Vec<OwnedFd>,
-    _sealed: BTreeMap<PathBuf, OwnedFd>,
 }
 
 /// The names that fio was given, and those that the job file has.
 #[derive(Debug, Default)]
-pub(super) struct HeldNames {
+struct HeldNames {
     /// Longest first.
     pairs: Vec<(String, String)>,
     /// The folder of a job that names none: its line in fio's options is not the job's.
     added: Option<String>,
-    /// A line that is not whole yet, of standard output and of standard error.
-    partial: [Vec<u8>; 2],
 }
 
 impl HeldJob {
@@ -89,10 +89,11 @@ impl HeldJob {
         let Holder {
             pairs,
             iologs,
-            held,
+            mut held,
             sealed,
             ..
         } = holder;
+        held.extend(sealed.into_values());
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by_key(|(given, _)| std::cmp::Reverse(given.len()));
         // A memory file's name is for people; the kernel takes 249 bytes of it (memfd_create(2)).
@@ -108,15 +109,11 @@ impl HeldJob {
                 held => held.ok().map(|held| held.folder),
             },
             aux_path,
-            names: HeldNames {
-                pairs,
-                added,
-                partial: Default::default(),
-            },
+            names: HeldNames { pairs, added },
+            partial: Default::default(),
             iologs,
             checked,
             _held: held,
-            _sealed: sealed,
         }))
     }
 
@@ -124,8 +121,9 @@ impl HeldJob {
     pub(super) fn argv(&self, argv: &[OsString]) -> Vec<OsString> {
         let mut argv = argv.to_vec();
         if let Some((option, _)) = &self.aux_path {
-            argv.retain(|arg| !arg.to_string_lossy().contains(AUX_PATH));
-            argv.insert(1, option.into());
+            // Of an option that is given twice fio takes the last.
+            let job_file = argv.len() - 1;
+            argv.insert(job_file, option.into());
         }
         if let Some(last) = argv.last_mut() {
             *last = given(self.job_file.as_raw_fd()).into();
@@ -139,16 +137,26 @@ impl HeldJob {
         held.map(|folder| given(folder.as_raw_fd()).into())
     }
 
-    /// The names of what fio prints, for whoever reads it.
-    pub(super) fn take_names(&mut self) -> HeldNames {
-        std::mem::take(&mut self.names)
+    /// What fio has printed to `stream`, 0 or 1, in whole lines with the job's names.
+    pub(super) fn pass(&mut self, stream: usize, bytes: &[u8]) -> Vec<u8> {
+        let mut line = std::mem::take(&mut self.partial[stream]);
+        line.extend_from_slice(bytes);
+        let whole = memchr::memrchr(b'\n', &line).map_or(0, |end| end + 1);
+        self.partial[stream] = line.split_off(whole);
+        self.names.lines(&line)
+    }
+
+    /// What is left of a stream that has ended.
+    pub(super) fn rest(&mut self, stream: usize) -> Vec<u8> {
+        let line = std::mem::take(&mut self.partial[stream]);
+        self.names.lines(&line)
     }
 
     /// Puts the job's names into what fio has left: logs of I/Os, names of dumps.
     ///
     /// # Errors
     /// Those of the file system.
-    pub(super) fn end(&self, names: &HeldNames) -> io::Result<()> {
+    pub(super) fn end(&self) -> io::Result<()> {
         for path in &self.iologs {
             let Ok(log) = self.checked.open(path, OFlags::RDONLY) else {
                 continue;
@@ -157,22 +165,22 @@ impl HeldJob {
             let mut log = BufReader::new(log);
             let mut line = Vec::new();
             while log.read_until(b'\n', &mut line)? > 0 {
-                out.write_all(&names.named(&line))?;
+                out.write_all(&self.names.named(&line))?;
                 line.clear();
             }
             out.flush()?;
         }
         match &self.aux_path {
-            Some((_, folder)) => self.rename_dumps(folder, names),
+            Some((_, folder)) => self.rename_dumps(folder),
             None => Ok(()),
         }
     }
 
     /// `9.4096.received`, of a device that fio knew as `/proc/PID/fd/9`.
-    fn rename_dumps(&self, folder: &Path, names: &HeldNames) -> io::Result<()> {
+    fn rename_dumps(&self, folder: &Path) -> io::Result<()> {
         let held = self.checked.hold_dir(folder)?.folder;
         let prefix = given("");
-        for (given, named) in &names.pairs {
+        for (given, named) in &self.names.pairs {
             let Some(number) = given.strip_prefix(&prefix) else {
                 continue;
             };
@@ -202,21 +210,6 @@ fn dump_of<'n>(name: &'n OsStr, number: &str) -> Option<&'n str> {
 }
 
 impl HeldNames {
-    /// What was printed to `stream`, 0 or 1, in whole lines with the job's names.
-    pub(super) fn pass(&mut self, stream: usize, bytes: &[u8]) -> Vec<u8> {
-        let mut line = std::mem::take(&mut self.partial[stream]);
-        line.extend_from_slice(bytes);
-        let whole = memchr::memrchr(b'\n', &line).map_or(0, |end| end + 1);
-        self.partial[stream] = line.split_off(whole);
-        self.lines(&line)
-    }
-
-    /// What is left of a stream that has ended.
-    pub(super) fn rest(&mut self, stream: usize) -> Vec<u8> {
-        let line = std::mem::take(&mut self.partial[stream]);
-        self.lines(&line)
-    }
-
     fn lines(&self, text: &[u8]) -> Vec<u8> {
         let Some(added) = &self.added else {
             return self.named(text).into_owned();
@@ -444,13 +437,11 @@ impl Holder<'_> {
         request: &Request,
         jobs: &[JobSpec],
     ) -> io::Result<Option<(String, PathBuf)>> {
-        let mut args = request.extra_args.iter();
-        let asked = args.find_map(|arg| arg.trim_start_matches('-').strip_prefix(AUX_PATH));
         let verifies = jobs.iter().any(|job| job.value("verify").is_some());
-        let folder = match asked.map(|value| value.strip_prefix('=')) {
+        let folder = match passed_value(&request.extra_args, AUX_PATH) {
+            Some(folder) => self.work_dir.join(folder),
             None if verifies => self.work_dir.to_owned(),
-            Some(Some(folder)) => self.work_dir.join(folder),
-            _ => return Ok(None),
+            None => return Ok(None),
         };
         let held = self.held_folder(&folder)?;
         Ok(held.map(|held| (format!("--{AUX_PATH}={held}"), folder)))

@@ -10,10 +10,6 @@ use crate::Request;
 #[derive(Debug, Default)]
 pub(super) struct HeldJob;
 
-/// As they stand.
-#[derive(Debug, Default)]
-pub(super) struct HeldNames;
-
 impl HeldJob {
     pub(super) fn new(_: &Request) -> io::Result<Option<Self>> {
         Ok(Some(Self))
@@ -27,16 +23,10 @@ impl HeldJob {
         None
     }
 
-    pub(super) fn take_names(&mut self) -> HeldNames {
-        HeldNames
-    }
-
-    pub(super) fn end(&self, _: &HeldNames) -> io::Result<()> {
+    pub(super) fn end(&self) -> io::Result<()> {
         Ok(())
     }
-}
 
-impl HeldNames {
     pub(super) fn pass(&mut self, _: usize, bytes: &[u8]) -> Vec<u8> {
         bytes.to_vec()
     }

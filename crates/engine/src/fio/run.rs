@@ -14,7 +14,7 @@ use super::arrivals::Arrivals;
 use super::client::{QUIT_WAIT, ServerSet};
 use super::failures::{Evidence, FioEnd, by_signal, errno_text_of, judge};
 use super::guard::{self, FioSupervisor, GuardOrder, GuardReport};
-use super::held_job::{HeldJob, HeldNames};
+use super::held_job::HeldJob;
 use super::intervals::{Intervals, eta_s};
 use super::layout::Layout;
 use super::messages::{Message, NO_JOB_PROCESS, NO_JOB_THREAD, classify};
@@ -60,11 +60,10 @@ pub(super) fn run(
         return Ok(hosts.give_up(sink));
     }
     let argv = argv(fio, request, hosts.as_ref())?;
-    let mut held = match hosts {
+    let held = match hosts {
         Some(_) => None,
         None => HeldJob::new(request).map_err(not_held)?,
     };
-    let names = held.as_mut().map(HeldJob::take_names);
     let raw = RawOutputs::new(&request.raw_dir);
     let named_dir = hosts.as_ref().map_or(&*request.work_dir, ServerSet::dir);
     let given = held.as_ref().map(|held| held.argv(&argv));
@@ -82,7 +81,6 @@ pub(super) fn run(
         sink,
         hosts,
         held,
-        names,
         argv,
         leash,
         raw,
@@ -182,9 +180,8 @@ struct FioRun<'r> {
     sink: &'r mut dyn Sink,
     /// The servers that run the jobs, when it is not this machine.
     hosts: Option<ServerSet>,
-    /// What fio opens, where that is of this machine, and the names of it.
+    /// What fio opens of this machine.
     held: Option<HeldJob>,
-    names: Option<HeldNames>,
     /// The command as it is told.
     argv: Vec<OsString>,
     leash: FioSupervisor,
@@ -301,9 +298,9 @@ impl FioRun<'_> {
 
     /// What was read of a stream, or is left at its end, with the names of the job file.
     fn named<'t>(&mut self, stream: usize, read: Option<&'t [u8]>) -> Cow<'t, [u8]> {
-        match (&mut self.names, read) {
-            (Some(names), Some(text)) => names.pass(stream, text).into(),
-            (Some(names), None) => names.rest(stream).into(),
+        match (&mut self.held, read) {
+            (Some(held), Some(text)) => held.pass(stream, text).into(),
+            (Some(held), None) => held.rest(stream).into(),
             (None, text) => text.unwrap_or_default().into(),
         }
     }
@@ -557,9 +554,7 @@ impl FioRun<'_> {
             let what = format!("fio's output cannot be kept: {error}");
             self.failures.push(Failure::new(FailureKind::Record, what));
         }
-        if let (Some(held), Some(names)) = (&self.held, &self.names)
-            && let Err(error) = held.end(names)
-        {
+        if let Some(Err(error)) = self.held.as_ref().map(HeldJob::end) {
             let what = format!("names in what fio has left cannot be put right: {error}");
             self.failures.push(Failure::new(FailureKind::Record, what));
         }

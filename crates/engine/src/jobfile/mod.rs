@@ -233,10 +233,7 @@ impl JobFile {
                 reason: "--set".to_owned(),
             },
         };
-        let text = match value {
-            Some(value) => format!("{key}={value}"),
-            None => key.to_owned(),
-        };
+        let line = JobLine::of(&option);
         let name = table::table().canonical(key);
         for section in &mut self.sections {
             let sets = is_set(section);
@@ -247,10 +244,7 @@ impl JobFile {
                 _ => true,
             });
             if sets {
-                section.entries.push(JobLine::Option {
-                    option: option.clone(),
-                    text: text.clone(),
-                });
+                section.entries.push(line.clone());
             }
         }
     }

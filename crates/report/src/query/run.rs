@@ -18,7 +18,7 @@ use super::{
     ENVIRONMENT, FAILURES, FIGURES, HISTOGRAMS, HOSTS, JOBS, OPTIONS, PERCENTILES, RUNS, STEPS,
     TAGS, TakeRow, VERDICTS,
 };
-use crate::attempts::Attempts;
+use crate::attempts::{AttemptKey, Attempts};
 use crate::document::{read_seeing, rfc3339};
 
 /// A run, as its rows are made of it.
@@ -36,8 +36,8 @@ pub struct RunFacts {
 #[derive(Debug, Default)]
 pub(super) struct StepFacts {
     pub(super) n: u32,
-    /// Its number among the attempts of the record; 0 of what was left out.
-    attempt: u32,
+    /// `None` of what was left out.
+    attempt: Option<AttemptKey>,
     /// False: it was broken off and done once more.
     pub(super) counts: bool,
     /// `None` where the run has but one.
@@ -391,7 +391,6 @@ fn device(target: &Target) -> Option<&BlockDevice> {
 struct StepReader {
     steps: Vec<StepFacts>,
     attempts: Attempts,
-    begun: u32,
     is_open: bool,
     prepares: bool,
 }
@@ -401,16 +400,18 @@ impl StepReader {
         let RecordPart::Entry(entry) = part else {
             return;
         };
-        self.attempts.take(&entry.event);
+        self.attempts.take(entry.at_ms, &entry.event);
         match &entry.event {
             Event::Step {
-                of, name, point, ..
+                step,
+                of,
+                name,
+                point,
             } => {
-                self.begun += 1;
                 let has_name = *of > 1 || point.is_some();
                 self.begin(StepFacts {
                     name: has_name.then(|| name.clone()),
-                    attempt: self.begun,
+                    attempt: Some((entry.at_ms, *step)),
                     preparation: self.prepares,
                     started_ms: Some(entry.at_ms),
                     point: point.clone(),
@@ -445,7 +446,7 @@ impl StepReader {
     fn finish(self) -> Vec<StepFacts> {
         let counting = self.attempts.counting();
         let each = self.steps.into_iter().map(|step| StepFacts {
-            counts: counting.contains(&step.attempt),
+            counts: step.attempt.is_none_or(|it| counting.contains(&it)),
             ..step
         });
         each.collect()

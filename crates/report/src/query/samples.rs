@@ -8,14 +8,12 @@ use fathom_record::{Entries, RecordError, RecordPart};
 
 use super::definitions::sample;
 use super::{SAMPLES, TakeRow};
-use crate::attempts::Attempts;
+use crate::attempts::{AttemptKey, Attempts};
 
 /// Where the samples of a record belong, while its events are read in order.
 #[derive(Debug, Default)]
 pub struct SamplePlace {
     step: Option<String>,
-    /// Which attempt of a step, counted from 1.
-    attempt: u32,
     names: Vec<String>,
     hosts: Vec<String>,
 }
@@ -26,10 +24,7 @@ impl SamplePlace {
         match event {
             Event::Step {
                 of, name, point, ..
-            } => {
-                self.step = (of > 1 || point.is_some()).then_some(name);
-                self.attempt += 1;
-            }
+            } => self.step = (of > 1 || point.is_some()).then_some(name),
             Event::Jobs { names, hosts } => (self.names, self.hosts) = (names, hosts),
             Event::Sample(sample) => return Some(sample),
             _ => {}
@@ -58,20 +53,20 @@ impl SamplePlace {
 }
 
 /// The attempts of steps that count.
-fn counting(dir: &Path) -> Result<BTreeSet<u32>, RecordError> {
+fn counting(dir: &Path) -> Result<BTreeSet<AttemptKey>, RecordError> {
     let mut entries = Entries::summed(dir)?;
     let mut attempts = Attempts::default();
     while let Some(part) = entries.next_part() {
         // What is damaged is told of where the samples are read.
         if let Ok(RecordPart::Entry(entry)) = part {
-            attempts.take(&entry.event);
+            attempts.take(entry.at_ms, &entry.event);
         }
     }
     Ok(attempts.counting())
 }
 
-/// Gives a row for every sample of the attempts that count, and tells of each part of it that is
-/// damaged.
+/// Gives a row for every sample of the attempts that count, and tells of each part of the
+/// record that is damaged.
 ///
 /// # Errors
 /// When it cannot be read; else those of `take`.
@@ -84,12 +79,14 @@ pub fn put_samples<E: From<RecordError>>(
     let entries = Entries::open(dir)?;
     let run = entries.id();
     let mut place = SamplePlace::default();
+    let mut counts = true;
     for entry in entries {
         match entry {
             Ok(entry) => {
-                if let Some(it) = place.take(entry.event)
-                    && counting.contains(&place.attempt)
-                {
+                if let Event::Step { step, .. } = &entry.event {
+                    counts = counting.contains(&(entry.at_ms, *step));
+                }
+                if let Some(it) = place.take(entry.event).filter(|_| counts) {
                     take(&SAMPLES, &sample((&run, &place, &it)))?;
                 }
             }

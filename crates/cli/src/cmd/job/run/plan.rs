@@ -14,6 +14,7 @@ use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
 use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, targets, variable};
 use fathom_engine::regular;
+use fathom_engine::requested::passed_value;
 use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_model::{Exit, JobOption, JobSpec};
 
@@ -321,7 +322,7 @@ impl Plan {
                 refuse(refusal);
             }
         }
-        if let Some(trigger) = self.passed_value("trigger-file")
+        if let Some(trigger) = passed_value(&self.passed, "trigger-file")
             && work_dir.join(&trigger).exists()
         {
             refuse(format!(
@@ -356,19 +357,6 @@ impl Plan {
         (!refusals.is_empty()).then(|| RunError::Refused(refusals.join("\n")))
     }
 
-    /// The value of one of fio's own options.
-    fn passed_value(&self, name: &str) -> Option<String> {
-        let mut args = self.passed.iter();
-        while let Some(arg) = args.next() {
-            match arg.trim_start_matches('-').split_once('=') {
-                Some((option, value)) if option == name => return Some(value.to_owned()),
-                None if arg.trim_start_matches('-') == name => return args.next().cloned(),
-                _ => {}
-            }
-        }
-        None
-    }
-
     /// What fio's own options write: logs, and verify states in a folder of their own.
     fn outputs(&self, work_dir: &Path) -> Vec<PathBuf> {
         let has_log = self
@@ -379,7 +367,7 @@ impl Plan {
         let names = ["read", "write", "trim"].iter();
         let names = names.map(|way| PathBuf::from(format!("agg-{way}_bw.log")));
         let mut outputs: Vec<PathBuf> = names.filter(|_| has_log).collect();
-        if let Some(folder) = self.passed_value("aux-path") {
+        if let Some(folder) = passed_value(&self.passed, "aux-path") {
             let jobs = self.steps.iter().flat_map(|step| &step.jobs);
             outputs.extend(jobs.flat_map(|job| resolve::states(job, &work_dir.join(&folder))));
         }
