@@ -323,7 +323,7 @@ impl Plan {
             }
         }
         if let Some(trigger) = passed_value(&self.passed, "trigger-file")
-            && work_dir.join(&trigger).exists()
+            && work_dir.join(trigger).exists()
         {
             refuse(format!(
                 "{trigger} already exists: fio removes its trigger file as soon as it sees it; nothing was written\n  to do: name a file that does not exist yet"
@@ -369,7 +369,7 @@ impl Plan {
         let mut outputs: Vec<PathBuf> = names.filter(|_| has_log).collect();
         if let Some(folder) = passed_value(&self.passed, "aux-path") {
             let jobs = self.steps.iter().flat_map(|step| &step.jobs);
-            outputs.extend(jobs.flat_map(|job| resolve::states(job, &work_dir.join(&folder))));
+            outputs.extend(jobs.flat_map(|job| resolve::states(job, &work_dir.join(folder))));
         }
         outputs
     }
