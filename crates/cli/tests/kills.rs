@@ -1,10 +1,12 @@
 //! A run that is killed and goes on measures what one left in peace measures, of each
-//! kind, and its document says the same: no period counts twice. What kill -9 leaves of a
-//! record is its log up to any byte: that is cut here at many places, once, twice or five
-//! times, and some runs are killed indeed: 200 times over all kinds. Drives are simulated,
-//! and change all the time; of runs that know no simulation every step stands once.
+//! kind, and everything that is made of its record says the same: no period counts twice.
+//! What kill -9 leaves of a record is its log up to any byte: that is cut here at random
+//! places, once, twice or five times, and some runs are killed indeed: 200 times over all
+//! kinds. Drives are simulated, and change all the time; of runs that know no simulation
+//! every step stands once.
 
 use std::fs;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -12,7 +14,9 @@ use fathom_testkit::{LoopDevice, ProgramUnderTest, skip};
 use serde_json::{Value, json};
 
 mod ended;
+mod views;
 use ended::ended;
+use views::Views;
 
 /// How a kind of run is tried.
 struct Trial {
@@ -61,12 +65,16 @@ struct Peaceful<'k> {
     log: String,
     ended: Vec<Value>,
     document: Value,
+    /// What it said at its end.
+    told: String,
+    /// Of a run whose figures are the same each time.
+    views: Option<Views>,
 }
 
 impl<'k> Peaceful<'k> {
     fn run(program: ProgramUnderTest, args: &[&'k str], trial: Trial) -> Self {
         let args = [args, &["-q"]].concat();
-        program.good(&args);
+        let told = program.good(&args);
         let record = program.records().remove(0);
         let log = fs::read_to_string(record.join("events.jsonl")).unwrap();
         // A log that is closed would stand in segments.
@@ -74,8 +82,13 @@ impl<'k> Peaceful<'k> {
         let ended = ended(&log, trial.has_figures);
         assert!(ended.len() > 3, "{args:?}: {log}");
         let document = document(&program, &record, trial.has_figures);
+        let views = trial
+            .has_figures
+            .then(|| Views::of_whole(&program, &record));
         Self {
             document,
+            told: views::results_of(&told),
+            views,
             trial,
             program,
             args,
@@ -92,8 +105,10 @@ impl<'k> Peaceful<'k> {
         // Without the first line there is no record.
         let from = self.log.find('\n').unwrap() + 1;
         let path = self.record.join("events.jsonl");
+        let mut places = RandomPlaces::default();
         for nth in 0..self.trial.cuts {
-            let cut = from + (self.log.len() - from) * nth / self.trial.cuts;
+            let part = nth as f64 + places.next();
+            let cut = from + ((self.log.len() - from) as f64 * part) as usize / self.trial.cuts;
             fs::write(&path, &self.log[..cut]).unwrap();
             for folder in ["jobs", "raw"] {
                 let _ = fs::remove_dir_all(self.record.join(folder));
@@ -103,9 +118,13 @@ impl<'k> Peaceful<'k> {
             // Cut again in what it did since.
             for again in 1..[1, 2, 5][nth % 3] {
                 let log = fs::read_to_string(&path).unwrap();
-                let cut = cut + (log.len() - cut) * (again * 7 + nth * 3) % 11 / 11;
+                let cut = cut + ((log.len() - cut) as f64 * places.next()) as usize;
                 fs::write(&path, &log[..cut.max(from)]).unwrap();
                 self.goes_on(&format!("cut {again} times more, at byte {cut}"));
+            }
+            // Some of each number of cuts: they take a second.
+            if let Some(views) = self.views.as_ref().filter(|_| nth % 5 == 1) {
+                views.are_those_of(&self.program, &self.record, &format!("cut at byte {cut}"));
             }
         }
     }
@@ -151,7 +170,15 @@ impl<'k> Peaceful<'k> {
     fn goes_on(&self, after: &str) {
         let record = self.program.records().remove(0);
         let id = record.file_name().unwrap().to_str().unwrap();
-        self.program.good(&["resume", id, "-q"]);
+        let told = self.program.good(&["resume", id, "-q"]);
+        if self.trial.has_figures {
+            assert_eq!(
+                views::results_of(&told),
+                self.told,
+                "{:?}, {after}",
+                self.args
+            );
+        }
         let log = fs::read_to_string(record.join("events.jsonl")).unwrap();
         let ended = ended(&log, self.trial.has_figures);
         let first = (0..)
@@ -167,6 +194,25 @@ impl<'k> Peaceful<'k> {
         );
         let document = document(&self.program, &record, self.trial.has_figures);
         assert_eq!(document, self.document, "{:?}, {after}", self.args);
+    }
+}
+
+/// Shares of a length, from 0 to 1: other ones in each run where `FATHOM_TEST_SEED` says so.
+struct RandomPlaces(u64);
+
+impl Default for RandomPlaces {
+    fn default() -> Self {
+        let seed = std::env::var("FATHOM_TEST_SEED");
+        Self(seed.map_or(26, |seed| seed.parse().unwrap()))
+    }
+}
+
+impl RandomPlaces {
+    fn next(&mut self) -> f64 {
+        self.0 += 1;
+        let mut hasher = DefaultHasher::new();
+        self.0.hash(&mut hasher);
+        (hasher.finish() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
@@ -212,7 +258,7 @@ fn answer(program: &ProgramUnderTest, id: &str, has_figures: bool) -> Value {
     serde_json::from_slice(&told.stdout).unwrap()
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     let Ok(entries) = fs::read_dir(from) else {
         return;
     };

@@ -77,11 +77,10 @@ fn a_run_that_was_killed_before_its_plan_was_written_says_so() {
 fn a_run_that_is_killed_leaves_no_file_without_use() {
     let program = program();
     let mut child = program.start(&["job", "run", "a.fio", "--engine", "native", "-q"]);
-    await_that("the record is there", || {
-        program
-            .records()
-            .pop()
-            .is_some_and(|it| it.join("events.jsonl").exists())
+    // Until then the plan has a name of its own, under which the next start writes it.
+    await_that("the plan is there", || {
+        let record = program.records().pop();
+        record.is_some_and(|it| it.join("plan.jsonl").exists())
     });
     child.kill().unwrap();
     child.wait().unwrap();

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 
 use fathom_analysis::step_evidence::StepEvidence;
 use fathom_model::{
-    DiskUse, Event, Failure, Host, JobResult, Outcome, Point, RunDocument, StageEnd, Volume,
+    DiskUse, Entry, Event, Failure, Host, JobResult, Outcome, Point, RunDocument, StageEnd, Volume,
 };
+use fathom_record::{Entries, RecordPart};
 
 /// What a step is, however often it is tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +26,40 @@ struct StepKey {
 /// What tells an attempt from the others of its record: when it began, in ms since 1970
 /// UTC, and the number of its step.
 pub(crate) type AttemptKey = (u64, u32);
+
+/// Which attempts count, while the events of a record are read in order.
+#[derive(Debug)]
+pub struct Counting {
+    attempts: BTreeSet<AttemptKey>,
+    /// Whether the one in progress does. What stands before the first step counts.
+    counts: bool,
+}
+
+impl Counting {
+    /// Those of a record, which is read to its end.
+    #[must_use]
+    pub fn of(mut entries: Entries) -> Self {
+        let mut attempts = Attempts::default();
+        while let Some(part) = entries.next_part() {
+            // What is damaged is told of by who reads the rest.
+            if let Ok(RecordPart::Entry(entry)) = part {
+                attempts.take(entry.at_ms, &entry.event);
+            }
+        }
+        Self {
+            attempts: attempts.counting(),
+            counts: true,
+        }
+    }
+
+    /// Takes the next entry; says whether it counts.
+    pub fn take(&mut self, entry: &Entry) -> bool {
+        if let Event::Step { step, .. } = &entry.event {
+            self.counts = self.attempts.contains(&(entry.at_ms, *step));
+        }
+        self.counts
+    }
+}
 
 /// One attempt, and what it brought.
 #[derive(Debug, Default)]

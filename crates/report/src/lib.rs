@@ -51,6 +51,7 @@ pub mod style;
 pub mod sweep;
 pub mod table;
 
+pub use attempts::Counting;
 pub use document::{document, drop_histograms, read, read_entries};
 pub use style::Style;
 pub use sweep::{CampaignRecord, read_sweep, sweep_of};

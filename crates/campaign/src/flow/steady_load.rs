@@ -166,9 +166,8 @@ fn in_words(metric: Metric, verdict: &SteadyVerdict) -> String {
         Metric::Latency | Metric::Percentile(_) => units::latency(window.mean),
     };
     text += &format!(
-        " in the {} values up to {} (mean {mean})",
-        window.n,
-        units::duration(window.end_ms)
+        " in values {} to {} (mean {mean})",
+        window.first, window.last
     );
     for term in &verdict.terms {
         let what = match term.term {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fathom_model::Event;
+use fathom_model::{Event, Outcome};
 use fathom_record::Record;
 
 /// IOPS of the jobs of each step, reads and writes together, from the events of a run. Jobs
@@ -17,6 +17,11 @@ pub struct StepIops {
     /// By step and job: the figure of each time, by the number of the step.
     figures: BTreeMap<(String, String), BTreeMap<usize, f64>>,
     failed: BTreeSet<(usize, String)>,
+    /// Steps that did not come to their end: the next start measures them again.
+    broken: BTreeSet<(String, usize)>,
+    is_ended: bool,
+    /// How many steps had begun when the run went on last.
+    before: usize,
 }
 
 impl StepIops {
@@ -26,6 +31,20 @@ impl StepIops {
             Event::Step { name, .. } => {
                 self.step.clone_from(name);
                 self.begun += 1;
+                self.is_ended = false;
+                self.leave_broken();
+            }
+            Event::StepEnded { outcome } => {
+                self.is_ended = true;
+                if *outcome != Outcome::Complete {
+                    self.broken.insert((self.step.clone(), self.begun));
+                }
+            }
+            Event::Resumed { .. } => {
+                self.before = self.begun;
+                if !self.is_ended {
+                    self.broken.insert((self.step.clone(), self.begun));
+                }
             }
             Event::Failure(failure) => {
                 let job = failure.subject.clone().unwrap_or_default();
@@ -42,6 +61,16 @@ impl StepIops {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A step begins: what it measured when it was broken off does not count.
+    fn leave_broken(&mut self) {
+        let is_again = |(step, nth): &(String, usize)| *step == self.step && *nth <= self.before;
+        for (_, nth) in self.broken.extract_if(.., is_again) {
+            for times in self.figures.values_mut() {
+                times.remove(&nth);
+            }
         }
     }
 
@@ -89,6 +118,48 @@ mod tests {
     use fathom_model::{DirectionResult, Failure, FailureKind, JobResult, Results};
 
     use super::*;
+
+    /// An engine reports what it did before it was stopped, too.
+    #[test]
+    fn a_step_that_was_broken_off_and_measured_again_has_one_figure() {
+        let step = || Event::Step {
+            step: 1,
+            of: 2,
+            name: "p".into(),
+            point: None,
+        };
+        let finished = |iops| {
+            let job = JobResult {
+                name: "j".into(),
+                read: Some(DirectionResult {
+                    total_ios: 1,
+                    iops,
+                    ..DirectionResult::default()
+                }),
+                ..JobResult::default()
+            };
+            let jobs = vec![job];
+            let results = Results {
+                jobs,
+                ..Results::default()
+            };
+            Event::Finished {
+                results: results.into(),
+            }
+        };
+        let ended = |outcome| Event::StepEnded { outcome };
+        let again = [step(), finished(20.0), ended(Outcome::Complete)];
+        let first = [step(), finished(5.0), ended(Outcome::Interrupted)];
+        let mut all = StepIops::default();
+        first.iter().for_each(|event| all.take(event));
+        all.take(&Event::Resumed {
+            after: Some(fathom_model::RunStatus::Interrupted),
+            gap_ms: 1,
+        });
+        again.iter().for_each(|event| all.take(event));
+        let figures: Vec<f64> = all.finish().into_values().collect();
+        assert_eq!(figures, [20.0]);
+    }
 
     #[test]
     fn repetitions_are_no_clones() {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_model::Exit;
 use fathom_record::{Entries, RecordError};
+use fathom_report::Counting;
 
 use super::archived::{self, ArchivedRun};
 use super::{ExitError, Global};
@@ -78,7 +79,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         } else {
             form
         };
-        return samples::show(each(&dir)?, form, out::style(global.color));
+        let counting = Counting::of(open(&dir)?);
+        return samples::show(counting, each(&dir)?, form, out::style(global.color));
     }
     present_by(open, global, &dir, args.histograms)?;
     Ok(Exit::Success)

@@ -9,6 +9,7 @@ use fathom_record::{Entries, RecordError};
 
 use super::hosts::Hosts;
 use super::{Graph, safe_path, words};
+use crate::attempts::Counting;
 use crate::chart::palette::{Dash, Ink, of_direction};
 use crate::chart::reduce::CurveReducer;
 use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
@@ -62,7 +63,7 @@ pub(crate) fn iops_over_time(
     Ok(steps)
 }
 
-/// Gives every step that is wanted, once it has ended.
+/// Gives every step that is wanted, by the attempt that counts.
 fn each_step(
     dir: &Path,
     wanted: &dyn Fn(&str) -> bool,
@@ -75,14 +76,16 @@ fn each_step(
         name: entries.header.name.clone(),
     };
     // A run of one job file has samples and may have no step.
+    let mut counting = Counting::of(Entries::summed(dir)?);
     let mut step = wanted(&facts.name).then(|| GraphStep::new(&facts.name, 1));
     for entry in &mut entries {
         let Ok(entry) = entry else { continue };
+        let counts = counting.take(&entry);
         match entry.event {
             Event::Step { name, point, .. } => {
                 step.take().into_iter().for_each(|step| give(step, &facts));
                 let repetition = point.map_or(1, |point| point.repetition);
-                step = wanted(&name).then(|| GraphStep::new(&name, repetition));
+                step = (counts && wanted(&name)).then(|| GraphStep::new(&name, repetition));
             }
             Event::Jobs { hosts, .. } => {
                 if let Some(step) = &mut step {

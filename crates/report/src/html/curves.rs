@@ -412,8 +412,7 @@ pub fn tradeoff(story: &Story, data: &GraphData) -> Option<PageSection> {
 /// The samples of each step over time.
 pub fn time(story: &Story, how: &SampleReading) -> Option<PageSection> {
     let merged = how.merged;
-    let sampled: Vec<(usize, String)> = (story.steps.iter().enumerate())
-        .filter(|(_, step)| step.samples > 0)
+    let sampled: Vec<(usize, String)> = (story.sampled())
         .map(|(place, step)| (place, story.name_of(step)))
         .collect();
     let (first, _) = sampled.first()?;

@@ -395,7 +395,7 @@ fn tiles(story: &Story) -> String {
     let mut html = String::new();
     if story.doc.jobs.iter().any(|job| job.across.is_some()) {
         sum_tiles(story, &mut html);
-    } else if story.steps.len() <= 1 {
+    } else if story.steps.iter().filter(|step| step.counts).count() <= 1 {
         for group in &story.doc.groups {
             let dir = group.dir.name();
             if group.total_ios > 0 {
@@ -457,7 +457,7 @@ fn picture(story: &Story, data: &GraphData) -> Option<String> {
             escape(&caption)
         ));
     }
-    let (place, step) = (story.steps.iter().enumerate()).find(|(_, step)| step.samples > 0)?;
+    let (place, step) = story.sampled().next()?;
     let caption = format!("IOPS over time: {}", story.name_of(step));
     let card = time_card("", place, &caption);
     Some(format!(

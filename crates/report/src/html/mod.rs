@@ -159,7 +159,7 @@ pub fn write_with(
         };
         match fills.get(name) {
             Some(fill) => out.write_all(fill.as_bytes())?,
-            None => samples(dir, story.entries, &how, out)?,
+            None => samples(dir, &story, &how, out)?,
         }
         out.write_all(text.as_bytes())?;
     }
@@ -252,11 +252,12 @@ impl SampleReading {
 /// The second reading: the samples of the entries that the first one saw.
 fn samples(
     dir: &Path,
-    entries: u64,
+    story: &Story,
     how: &SampleReading,
     out: &mut impl Write,
 ) -> Result<(), HtmlError> {
     let mut packer = Packer::new(out, how.merged);
+    let counts = |step: usize| story.steps.get(step).is_none_or(|step| step.counts);
     let mut places = Places::default();
     let mut step = 0;
     let mut seen = 0;
@@ -264,17 +265,21 @@ fn samples(
         true => Entries::summed(dir)?,
         false => Entries::open(dir)?,
     };
-    while seen < entries
+    while seen < story.entries
         && let Some(part) = parts.next_part()
     {
         match part {
             Ok(RecordPart::Entry(entry)) => {
                 step = places.of(&entry.event);
-                packer.take(step, &entry.event)?;
+                if counts(step) {
+                    packer.take(step, &entry.event)?;
+                }
                 seen += 1;
             }
             Ok(RecordPart::Sums(sums)) => {
-                packer.take_rows(step, &sums.tracks)?;
+                if counts(step) {
+                    packer.take_rows(step, &sums.tracks)?;
+                }
                 seen = seen.saturating_add(sums.entries);
             }
             // Damage was told of at the first reading.

@@ -38,7 +38,7 @@ pub struct HtmlPoint<'s> {
 pub fn of<'s>(story: &'s Story, marks: &DoubtMarks) -> Vec<HtmlPoint<'s>> {
     let mut steps: HashMap<&str, Vec<usize>> = HashMap::new();
     for (place, step) in story.steps.iter().enumerate() {
-        if let Some(point) = &step.point {
+        if let (true, Some(point)) = (step.counts, &step.point) {
             steps.entry(point).or_default().push(place);
         }
     }

@@ -470,6 +470,9 @@ pub fn steps(story: &Story) -> Option<PageSection> {
 
 fn outcome(story: &Story, step: &StoryStep, is_last: bool) -> (&'static str, &'static str) {
     use fathom_model::RunStatus::Running;
+    if !step.counts {
+        return ("faint", "broken off, measured again");
+    }
     match (step.failures.is_empty(), step.finished) {
         (false, _) => ("bad", "failed"),
         (true, true) => ("good", "done"),

@@ -8,6 +8,7 @@ use fathom_model::{Entry, Event, RunDocument};
 use fathom_record::{DigestSums, RecordError, RecordPart};
 use serde_json::{Map, Value};
 
+use crate::attempts::{AttemptKey, Attempts};
 use crate::nodes;
 use crate::sweep::read_along;
 
@@ -20,8 +21,8 @@ pub struct Story {
     pub engines: Vec<String>,
     /// Its curves; none when the run was no campaign.
     pub sweep: Sweep,
-    /// Its steps in the order of the record; a step that was run again after a
-    /// kill is there twice.
+    /// The attempts of its steps in the order of the record: a step that was measured
+    /// again after a kill is there twice.
     pub steps: Vec<StoryStep>,
     /// What the command noted of its own kind.
     pub facts: Map<String, Value>,
@@ -60,8 +61,12 @@ pub struct StoryStep {
     pub samples: u64,
     /// Whether the engine gave its figures.
     pub finished: bool,
+    /// Whether it counts: it was not broken off and measured again.
+    pub counts: bool,
     /// What went wrong in it.
     pub failures: Vec<String>,
+    /// `None` of what stands before the first step.
+    began: Option<AttemptKey>,
 }
 
 impl Story {
@@ -81,18 +86,26 @@ impl Story {
         })?;
         let windows = windows.finish();
         record.run.nodes = nodes::uses(dir, &windows);
+        let last_ms = teller.last_ms.max(record.header.started_ms);
+        let (entries, summed) = (teller.entries, teller.summed);
         Ok(Self {
             doc: record.run,
             engines: record.engines,
             sweep: record.sweep,
-            steps: teller.steps,
+            steps: teller.finish(),
             facts: record.header.facts,
             started_ms: record.header.started_ms,
-            last_ms: teller.last_ms.max(record.header.started_ms),
+            last_ms,
             windows,
-            entries: teller.entries,
-            summed: teller.summed,
+            entries,
+            summed,
         })
+    }
+
+    /// The steps that samples show, with their places: one attempt of each.
+    pub fn sampled(&self) -> impl Iterator<Item = (usize, &StoryStep)> {
+        let all = self.steps.iter().enumerate();
+        all.filter(|(_, step)| step.counts && step.samples > 0)
     }
 
     /// Samples that will be embedded before any are merged: where a step has
@@ -102,7 +115,7 @@ impl Story {
             0 | 1 => step.samples,
             jobs => step.samples + step.samples.div_ceil(jobs),
         };
-        self.steps.iter().map(of).sum()
+        self.sampled().map(|(_, step)| of(step)).sum()
     }
 
     /// The points with the name of their curve.
@@ -146,6 +159,7 @@ impl Places {
 #[derive(Debug, Default)]
 struct StoryTeller {
     steps: Vec<StoryStep>,
+    attempts: Attempts,
     places: Places,
     between_steps: bool,
     last_ms: u64,
@@ -154,6 +168,15 @@ struct StoryTeller {
 }
 
 impl StoryTeller {
+    /// The steps, with those marked that count.
+    fn finish(mut self) -> Vec<StoryStep> {
+        let counting = self.attempts.counting();
+        for step in &mut self.steps {
+            step.counts = step.began.is_none_or(|began| counting.contains(&began));
+        }
+        self.steps
+    }
+
     fn take_sums(&mut self, sums: &DigestSums) {
         self.entries = self.entries.saturating_add(sums.entries);
         self.last_ms = self.last_ms.max(sums.at_ms);
@@ -174,6 +197,7 @@ impl StoryTeller {
     fn take(&mut self, entry: &Entry) {
         self.entries += 1;
         self.last_ms = self.last_ms.max(entry.at_ms);
+        self.attempts.take(entry.at_ms, &entry.event);
         let place = self.places.of(&entry.event);
         // These belong to the run, and so does what stands behind the end of a step.
         let of_run = matches!(
@@ -197,7 +221,13 @@ impl StoryTeller {
         let step = &mut self.steps[place];
         step.time_ms.1 = entry.at_ms;
         match &entry.event {
-            Event::Step { name, point, .. } => {
+            Event::Step {
+                step: number,
+                name,
+                point,
+                ..
+            } => {
+                step.began = Some((entry.at_ms, *number));
                 step.name.clone_from(name);
                 step.time_ms.0 = entry.at_ms;
                 step.repetition = point.as_ref().map_or(1, |point| point.repetition);

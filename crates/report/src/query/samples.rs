@@ -1,32 +1,44 @@
 //! The rows that single samples give, read from the whole record.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
-use fathom_model::{Event, Sample};
-use fathom_record::{Entries, RecordError, RecordPart};
+use fathom_model::{Entry, Event, Sample};
+use fathom_record::{Entries, RecordError};
 
 use super::definitions::sample;
 use super::{SAMPLES, TakeRow};
-use crate::attempts::{AttemptKey, Attempts};
+use crate::attempts::Counting;
 
 /// Where the samples of a record belong, while its events are read in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SamplePlace {
+    counting: Counting,
     step: Option<String>,
     names: Vec<String>,
     hosts: Vec<String>,
 }
 
 impl SamplePlace {
-    /// Takes the next event; gives the sample that it is.
-    pub fn take(&mut self, event: Event) -> Option<Sample> {
-        match event {
+    /// At the begin of a record, of which these attempts count.
+    #[must_use]
+    pub fn of(counting: Counting) -> Self {
+        Self {
+            counting,
+            step: None,
+            names: Vec::new(),
+            hosts: Vec::new(),
+        }
+    }
+
+    /// Takes the next entry; gives the sample that it is, if that counts.
+    pub fn take(&mut self, entry: Entry) -> Option<Sample> {
+        let counts = self.counting.take(&entry);
+        match entry.event {
             Event::Step {
                 of, name, point, ..
             } => self.step = (of > 1 || point.is_some()).then_some(name),
             Event::Jobs { names, hosts } => (self.names, self.hosts) = (names, hosts),
-            Event::Sample(sample) => return Some(sample),
+            Event::Sample(sample) if counts => return Some(sample),
             _ => {}
         }
         None
@@ -52,19 +64,6 @@ impl SamplePlace {
     }
 }
 
-/// The attempts of steps that count.
-fn counting(dir: &Path) -> Result<BTreeSet<AttemptKey>, RecordError> {
-    let mut entries = Entries::summed(dir)?;
-    let mut attempts = Attempts::default();
-    while let Some(part) = entries.next_part() {
-        // What is damaged is told of where the samples are read.
-        if let Ok(RecordPart::Entry(entry)) = part {
-            attempts.take(entry.at_ms, &entry.event);
-        }
-    }
-    Ok(attempts.counting())
-}
-
 /// Gives a row for every sample of the attempts that count, and tells of each part of the
 /// record that is damaged.
 ///
@@ -75,18 +74,13 @@ pub fn put_samples<E: From<RecordError>>(
     tell: &mut dyn FnMut(&RecordError),
     take: &mut TakeRow<'_, E>,
 ) -> Result<(), E> {
-    let counting = counting(dir)?;
+    let mut place = SamplePlace::of(Counting::of(Entries::summed(dir)?));
     let entries = Entries::open(dir)?;
     let run = entries.id();
-    let mut place = SamplePlace::default();
-    let mut counts = true;
     for entry in entries {
         match entry {
             Ok(entry) => {
-                if let Event::Step { step, .. } = &entry.event {
-                    counts = counting.contains(&(entry.at_ms, *step));
-                }
-                if let Some(it) = place.take(entry.event).filter(|_| counts) {
+                if let Some(it) = place.take(entry) {
                     take(&SAMPLES, &sample((&run, &place, &it)))?;
                 }
             }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use fathom_model::{Exit, Sample, text, units};
 use fathom_record::{DamagedLines, Entries, RecordError};
+use fathom_report::Counting;
 use fathom_report::Style;
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::query::SamplePlace;
@@ -89,22 +90,28 @@ impl<'s> SampleLine<'s> {
     }
 }
 
-/// Writes the samples of a record.
-pub fn show(entries: Entries, form: SeriesFormat, style: Style) -> anyhow::Result<Exit> {
+/// Writes the samples of a record that count.
+pub fn show(
+    counting: Counting,
+    entries: Entries,
+    form: SeriesFormat,
+    style: Style,
+) -> anyhow::Result<Exit> {
+    let place = SamplePlace::of(counting);
     match form {
-        SeriesFormat::Table => out::text(table(entries)?.render(style)),
+        SeriesFormat::Table => out::text(table(place, entries)?.render(style)),
         SeriesFormat::Csv => {
             out::line(TITLES);
-            each(entries, |point| {
+            each(place, entries, |point| {
                 out::line(csv(point));
                 Ok(())
             })?;
         }
-        SeriesFormat::Jsonl => each(entries, |point| out::json_line(point))?,
+        SeriesFormat::Jsonl => each(place, entries, |point| out::json_line(point))?,
         SeriesFormat::Json => {
             out::line("{\"schema\":\"fathom.samples/1\",\"samples\":[");
             let mut comma = "";
-            each(entries, |point| {
+            each(place, entries, |point| {
                 out::text(comma);
                 out::json_line(point)?;
                 comma = ",";
@@ -118,20 +125,20 @@ pub fn show(entries: Entries, form: SeriesFormat, style: Style) -> anyhow::Resul
 
 /// Calls `take` with every sample in order, as long as anybody reads the output.
 fn each(
+    mut place: SamplePlace,
     mut entries: Entries,
     mut take: impl FnMut(&SampleLine) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
-    let mut place = SamplePlace::default();
     for entry in &mut entries {
-        let event = match entry {
-            Ok(entry) => entry.event,
+        let entry = match entry {
+            Ok(entry) => entry,
             Err(damage @ RecordError::Damaged { .. }) => {
                 out::note(format_args!("fathom: {damage}"));
                 continue;
             }
             Err(error) => return Err(error.into()),
         };
-        if let Some(sample) = place.take(event) {
+        if let Some(sample) = place.take(entry) {
             let name = place.name(&sample);
             let name = match place.host(&sample) {
                 Some(host) => Cow::Owned(format!("{name} on {host}")),
@@ -177,7 +184,7 @@ fn csv(point: &SampleLine) -> String {
     .join(",")
 }
 
-fn table(entries: Entries) -> anyhow::Result<Grid> {
+fn table(place: SamplePlace, entries: Entries) -> anyhow::Result<Grid> {
     let mut grid = Grid::new([
         words("job", 0),
         words("", 0),
@@ -195,7 +202,7 @@ fn table(entries: Entries) -> anyhow::Result<Grid> {
     };
     let latency = |ns: Option<u64>| rate(ns.map(|ns| ns as f64), units::latency);
     let mut step: Option<String> = None;
-    each(entries, |point| {
+    each(place, entries, |point| {
         if point.step != step.as_deref() {
             step = point.step.map(str::to_owned);
             grid.heading(point.step.unwrap_or_default());
