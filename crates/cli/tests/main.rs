@@ -48,6 +48,7 @@ mod lat_several;
 mod ledger;
 mod live;
 mod manifests;
+mod matrix;
 mod metrics;
 mod moments;
 mod native;

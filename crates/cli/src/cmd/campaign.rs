@@ -8,6 +8,7 @@ use fathom_campaign::budget::Over;
 use fathom_campaign::plan::{self, Overrides, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
 use fathom_report::style::wrap;
+use serde::{Deserialize, Serialize};
 
 use super::job::duration;
 use super::{ExitError, Global};
@@ -69,7 +70,7 @@ pub struct Budget {
 }
 
 /// What becomes of a plan that wants more than it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
 pub enum OverBudget {
     /// What does not fit is left out
     Cut,

@@ -20,6 +20,14 @@ provision: require: it makes drives ready, and its figures are no results
 provision: hosts: drives have other names on each machine; provision them there, or by a plan file with hosts
 snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
 purge: require: a purge measures nothing
+snia iops: histogram: only latency and write saturation have a histogram
+snia throughput: histogram: only latency and write saturation have a histogram
+snia iops: stop-fills stop-after: they end write saturation
+snia throughput: stop-fills stop-after: they end write saturation
+snia latency: stop-fills stop-after: they end write saturation
+snia throughput: mixes blocks: the specification names its block sizes and directions
+snia latency: mixes blocks threads: the specification names them, with one I/O under way
+snia wsat: mixes blocks fills: random writes of 4 KiB fill the drive themselves
 tune: hosts: drives have other names on each machine; tune them there
 tune: sim: a simulated device has no settings
 purge: hosts: drives have other names on each machine; purge them there
@@ -36,6 +44,8 @@ cluster: sim: no simulated device has a storage class";
 const TAKEN: &str = "\
 run FILE.toml: dry-run destroy engine sim fio max-time max-written max-errors hosts min-hosts allow-same-host
 plan FILE.toml:
+resume quick: C dry-run engine fio max-time max-written max-errors hosts min-hosts allow-same-host
+resume prio: C dry-run destroy engine fio max-time max-written max-errors hosts min-hosts allow-same-host
 resume plan: C dry-run destroy engine sim fio max-time max-written max-errors hosts min-hosts allow-same-host
 resume snia: C dry-run destroy max-time max-written
 resume provision: C dry-run destroy engine fio max-time max-written over-budget endurance-tbw
@@ -94,7 +104,11 @@ impl GivenOptions {
                 } else {
                     "--"
                 };
-                let message = format!("{what} takes no {dashes}{option}\n  to do: leave it out");
+                let command = kind.strip_prefix("resume ").unwrap_or(kind);
+                let why = why_not(command, option);
+                let why = why.map_or_else(String::new, |why| format!(": {why}"));
+                let message =
+                    format!("{what} takes no {dashes}{option}{why}\n  to do: leave it out");
                 Err(ExitError::new(Exit::Usage, message))
             }
         }
@@ -127,20 +141,14 @@ pub fn why_not(command: &str, option: &str) -> Option<&'static str> {
 pub fn parse() -> Result<Cli, clap::Error> {
     let mut command = groups::grouped(Cli::command());
     for (name, options, why) in not_offered() {
-        let leaves: &[&str] = match name {
-            "snia" => &["iops", "throughput", "latency", "wsat"],
-            "cluster" => &["seq", "rand", "job"],
-            _ => &[],
+        let leaves = match name {
+            "snia" => &["snia iops", "snia throughput", "snia latency", "snia wsat"][..],
+            "cluster" => &["cluster seq", "cluster rand", "cluster job"],
+            _ => &[name],
         };
-        command = below(command, name, &|mut it| {
-            for leaf in leaves {
-                it = below(it, leaf, &|it| explained(it, &options, why));
-            }
-            match leaves {
-                [] => explained(it, &options, why),
-                _ => it,
-            }
-        });
+        for leaf in leaves {
+            command = below(command, leaf, &|it| explained(it, &options, why));
+        }
     }
     let matches = command.try_get_matches_from_mut(std::env::args_os());
     let matches = matches.map_err(|error| {
@@ -159,10 +167,12 @@ pub fn parse() -> Result<Cli, clap::Error> {
     Ok(cli)
 }
 
-/// Changes the command of this name; a build may be without it.
-fn below(command: Command, name: &str, change: &dyn Fn(Command) -> Command) -> Command {
+/// Changes the command of this path; a build may be without it.
+fn below(command: Command, path: &str, change: &dyn Fn(Command) -> Command) -> Command {
+    let (name, rest) = path.split_once(' ').unwrap_or((path, ""));
     match command.find_subcommand(name) {
-        Some(_) => command.mut_subcommand(name, change),
+        Some(_) if rest.is_empty() => command.mut_subcommand(name, change),
+        Some(_) => command.mut_subcommand(name, |it| below(it, rest, change)),
         None => command,
     }
 }
@@ -179,7 +189,7 @@ fn explained(command: Command, options: &[&'static str], why: &'static str) -> C
         let is_it = |arg: &&Arg| arg.get_long() == Some(option);
         let known = command.get_arguments().find(is_it);
         match known.map(|arg| arg.get_id().clone()) {
-            Some(id) => command.mut_arg(id, |arg| arg.value_parser(refuse)),
+            Some(id) => command.mut_arg(id, |arg| arg.value_parser(refuse).hide(true)),
             None => command.arg(
                 Arg::new(option)
                     .long(option)

@@ -82,14 +82,23 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             given.must_be_of("resume provision", "going on with provisioning")?;
             provision_on(global, flags)
         }
-        purge::COMMAND => purge::resume(&within, &flags, dir, &header),
+        purge::COMMAND => {
+            given.must_be_of("resume purge", "going on with a purge")?;
+            purge::resume(&within, &flags, dir, &header)
+        }
         _ => {
             let Some(mut plan) = kept_plan(&dir, kept)? else {
                 return Err(cannot(&dir, &header));
             };
-            given.must_be_of("resume plan", "going on with a plan")?;
+            let kind = match header.command.split(' ').next() {
+                Some("quick") => ("resume quick", "going on with a quick series"),
+                Some("prio") => ("resume prio", "going on with priorities"),
+                _ => ("resume plan", "going on with a plan"),
+            };
+            given.must_be_of(kind.0, kind.1)?;
             plan.must_be_on(flags.hosts())?;
             flags.apply(plan.options());
+            flags.must_fit(plan.options())?;
             plan.confirm_as_written();
             plan.run(&within, Some(dir), flags.dry_run)
         }

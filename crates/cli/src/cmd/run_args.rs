@@ -42,12 +42,24 @@ pub struct RunArgs {
     pub dry_run: bool,
 }
 
-/// A device that nobody simulates is described in vain.
-pub fn check_sim(is_given: bool, engine: Option<EngineOrSim>) -> Result<(), ExitError> {
-    if !is_given || engine == Some(EngineOrSim::Sim) {
-        return Ok(());
-    }
-    let what = "--sim describes a simulated device\n  to do: add --engine sim";
+/// Refuses a file that describes a simulated device, and the path of a fio, where the
+/// engine that was asked for uses neither.
+pub fn check_engine(
+    engine: Option<EngineOrSim>,
+    has_sim: bool,
+    has_fio: bool,
+) -> Result<(), ExitError> {
+    let engine = engine.unwrap_or_default();
+    let what = match engine {
+        EngineOrSim::Sim | EngineOrSim::Native if has_fio => format!(
+            "--fio names the fio that runs the jobs, and the engine {} runs none\n  to do: leave out --fio, or use --engine fio",
+            engine.name()
+        ),
+        EngineOrSim::Auto | EngineOrSim::Fio | EngineOrSim::Native if has_sim => {
+            "--sim describes a simulated device\n  to do: add --engine sim".to_owned()
+        }
+        _ => return Ok(()),
+    };
     Err(ExitError::new(Exit::Usage, what))
 }
 
@@ -57,7 +69,7 @@ impl RunArgs {
     /// # Errors
     /// Options that make no sense together.
     pub fn options(&self) -> anyhow::Result<RunOptions> {
-        check_sim(self.sim.is_some(), Some(self.engine))?;
+        check_engine(Some(self.engine), self.sim.is_some(), self.fio.is_some())?;
         Ok(RunOptions {
             destroy: self.destroy.clone(),
             engine: self.engine.name().to_owned(),

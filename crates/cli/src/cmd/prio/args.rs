@@ -206,7 +206,31 @@ impl Options {
                 .to_owned();
             return Err(ExitError::new(Exit::Usage, message).into());
         }
+        self.check_used()?;
         Ok(list)
+    }
+
+    /// Refuses what none of the workloads uses.
+    fn check_used(&self) -> Result<(), ExitError> {
+        let has_share = self.ncq_prio || self.cdl_single;
+        let unused = [
+            (
+                self.percentage.is_some() && !has_share,
+                "--percentage is for --ncq-prio and --cdl-single",
+            ),
+            (
+                self.dld.is_some() && !self.cdl_single,
+                "--dld is for --cdl-single",
+            ),
+            (
+                self.dldsplit.is_some() && !self.cdl_multi,
+                "--dldsplit is for --cdl-multi",
+            ),
+        ];
+        match unused.iter().find(|(is_unused, _)| *is_unused) {
+            Some((_, message)) => Err(ExitError::new(Exit::Usage, *message)),
+            None => Ok(()),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum as _;
 use fathom_campaign::folder::{CONFIG, shipped};
 use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::plan::Overrides;
@@ -16,8 +17,9 @@ use fathom_model::Exit;
 use super::Args;
 use crate::cmd::campaign::{environment, exit_error};
 use crate::cmd::run::failed;
-use crate::cmd::run_args::check_sim;
+use crate::cmd::run_args::check_engine;
 use crate::cmd::{ExitError, Global};
+use crate::engine::EngineOrSim;
 
 /// What is to be done.
 pub struct ProvisionRequest {
@@ -29,7 +31,7 @@ pub struct ProvisionRequest {
 
 /// Puts it together; nothing is touched.
 pub fn asked(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
-    check_sim(!args.sim.is_empty(), args.engine)?;
+    check_engine(args.engine, !args.sim.is_empty(), args.fio.is_some())?;
     match args.resume {
         true => resumed(global, args),
         false => new(global, args),
@@ -173,6 +175,8 @@ fn resumed(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> 
     if let Some(engine) = args.engine {
         batch.facts.how.engine = engine.name().to_owned();
     }
+    let engine = EngineOrSim::from_str(&batch.facts.how.engine, true).ok();
+    check_engine(engine, false, args.fio.is_some())?;
     let mut overrides = overrides(args);
     overrides.max_written = overrides.max_written.or(batch.facts.how.max_written);
     batch.facts.how.max_written = overrides.max_written;

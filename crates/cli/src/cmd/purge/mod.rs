@@ -34,7 +34,6 @@ use super::hosts::usage;
 use super::job::duration;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
-use super::options::why_not;
 use super::run::{Flags, failed as run_failed};
 use super::{Cli, Command, ExitError, Global, header_facts};
 use crate::{out, signals};
@@ -192,17 +191,6 @@ pub fn resume(
     };
     let mut told = RunOptions::default();
     flags.over(&mut told);
-    let given = [
-        (flags.hosts().is_given(), "hosts"),
-        (told.max_time.is_some(), "max-time"),
-        (told.max_written.is_some(), "max-written"),
-        (!told.engine.is_empty(), "engine"),
-        (told.sim.is_some(), "sim"),
-    ];
-    if let Some((_, option)) = given.iter().find(|(is_given, _)| *is_given) {
-        let why = why_not(COMMAND, option).unwrap_or_default();
-        return Err(usage(format!("a purge takes no --{option}: {why}")));
-    }
     args.destroy = told.destroy;
     args.dry_run = flags.dry_run;
     args.run(global, Some((dir, header)))

@@ -13,8 +13,9 @@ use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
 use super::screen::{Screen, To, skipped};
-use super::{Global, SeriesArgs, WantedTests, events, failed, shelf, summary};
+use super::{Global, QuickMode, SeriesArgs, WantedTests, events, failed, shelf, summary};
 use crate::cmd::dry;
+use crate::cmd::hosts::refuse;
 use crate::cmd::planned::Plan;
 use crate::out;
 
@@ -62,6 +63,10 @@ fn series(
     target: &str,
     order: QuickRequest,
 ) -> anyhow::Result<Exit> {
+    refuse(&[(
+        target == "here" && args.remote_mode != QuickMode::Auto,
+        "--remote-mode is for a series on another machine",
+    )])?;
     order.check().map_err(failed)?;
     tell_folder(global, target, &order).map_err(failed)?;
     let plan = QuickPlan {

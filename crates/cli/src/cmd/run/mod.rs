@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueEnum as _;
 use fathom_campaign::flow::{Ending, RunOptions};
 use fathom_campaign::plan::{MeasureOrder, Overrides};
 use fathom_campaign::run::{
@@ -15,11 +16,11 @@ use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::campaign::{Budget, CampaignArgs, tell_notes};
+use super::campaign::{Budget, CampaignArgs, OverBudget, tell_notes};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
 use super::job::duration;
 use super::measuring::MeasuringArgs;
-use super::run_args::check_sim;
+use super::run_args::check_engine;
 use super::{ErrorLimit, ExitError, Global, study};
 use crate::engine::EngineOrSim;
 use crate::{out, signals};
@@ -140,6 +141,16 @@ struct ResumeFlags {
     sim: Option<PathBuf>,
     no_guard: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    point_limit: Option<Duration>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fio: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_budget: Option<OverBudget>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    endurance_tbw: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_errors: Option<MaxErrors>,
     #[serde(skip_serializing_if = "Option::is_none")]
     max_written: Option<u64>,
@@ -166,6 +177,15 @@ impl Flags {
         self.over(options);
     }
 
+    /// Refuses what the engine of a run that goes on does not use.
+    ///
+    /// # Errors
+    /// As [`check_engine`].
+    pub fn must_fit(&self, options: &RunOptions) -> Result<(), ExitError> {
+        let engine = EngineOrSim::from_str(&options.engine, true).ok();
+        check_engine(engine, self.sim.is_some(), self.fio.is_some())
+    }
+
     /// Puts what was given over what was said elsewhere.
     pub fn over(&self, options: &mut RunOptions) {
         options.destroy.extend(self.destroy.iter().cloned());
@@ -180,6 +200,7 @@ impl Flags {
     }
 
     fn kept(&self) -> ResumeFlags {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         ResumeFlags {
             only: self
                 .which
@@ -190,11 +211,13 @@ impl Flags {
             repeat: self.repeat,
             order: self.order,
             engine: self.engine,
-            sim: self
-                .sim
-                .as_deref()
-                .map(|sim| std::path::absolute(sim).unwrap_or_else(|_| sim.to_owned())),
+            sim: self.sim.as_deref().map(absolute),
+            fio: self.fio.as_deref().map(absolute),
             no_guard: self.no_guard,
+            interval: self.interval,
+            point_limit: self.point_limit,
+            over_budget: self.budget.over_budget,
+            endurance_tbw: self.budget.endurance_tbw,
             max_errors: self.errors.max_errors,
             max_written: self.budget.max_written,
             hosts: self.hosts.hosts.clone(),
@@ -213,7 +236,14 @@ impl Flags {
         self.order = self.order.or(kept.order);
         self.engine = self.engine.or(kept.engine);
         self.sim = self.sim.take().or(kept.sim);
+        // Another engine runs no fio.
+        let runs_fio = !matches!(self.engine, Some(EngineOrSim::Native | EngineOrSim::Sim));
+        self.fio = self.fio.take().or(kept.fio.filter(|_| runs_fio));
         self.no_guard |= kept.no_guard;
+        self.interval = self.interval.or(kept.interval);
+        self.point_limit = self.point_limit.or(kept.point_limit);
+        self.budget.over_budget = self.budget.over_budget.or(kept.over_budget);
+        self.budget.endurance_tbw = self.budget.endurance_tbw.or(kept.endurance_tbw);
         self.errors.max_errors = self.errors.max_errors.or(kept.max_errors);
         self.budget.max_written = self.budget.max_written.or(kept.max_written);
         if !self.hosts.is_given() {
@@ -281,7 +311,7 @@ fn kept_flags(dir: &Path, kept: Value) -> anyhow::Result<ResumeFlags> {
 }
 
 fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exit> {
-    check_sim(flags.sim.is_some(), flags.engine)?;
+    check_engine(flags.engine, flags.sim.is_some(), flags.fio.is_some())?;
     if flags.hosts.is_given() {
         return hosts::go(global, flags, begin);
     }

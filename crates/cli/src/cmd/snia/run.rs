@@ -22,7 +22,7 @@ use crate::cmd::job::duration;
 use crate::cmd::measuring::MeasuringArgs;
 use crate::cmd::run::screen::observed;
 use crate::cmd::run::{Flags, failed};
-use crate::cmd::run_args::check_sim;
+use crate::cmd::run_args::check_engine;
 use crate::cmd::{ExitError, Global, nothing_left, show};
 use crate::engine::EngineOrSim;
 use crate::{out, signals};
@@ -77,7 +77,15 @@ struct Job {
 
 /// Runs a test on each device, one after the other.
 pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<Exit> {
-    check_sim(args.how.sim.is_some(), args.how.engine)?;
+    check_engine(
+        args.how.engine,
+        args.how.sim.is_some(),
+        args.how.fio.is_some(),
+    )?;
+    if test == SniaTest::Wsat && args.other.all_cells {
+        let what = "there is no --all-cells here: write saturation has no cells to judge";
+        return Err(ExitError::new(Exit::Usage, what).into());
+    }
     let jobs: anyhow::Result<Vec<Job>> = args
         .devices
         .iter()

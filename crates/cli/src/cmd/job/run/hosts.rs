@@ -14,10 +14,16 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let (names, mut variables) = listed(&args.clients.hosts)?;
     variables.take(&args.clients.var, &names)?;
     let least = least(&names, args.clients.min_clients, "--min-clients")?;
-    refuse(&[(
-        !args.output_format.is_empty(),
-        "--output-format is for a run on one machine: each has its own output in the record",
-    )])?;
+    refuse(&[
+        (
+            !args.output_format.is_empty(),
+            "--output-format is for a run on one machine: each has its own output in the record",
+        ),
+        (
+            args.clients.remote_config.is_some(),
+            "--remote-config is for --client: it names a job file of fio's servers",
+        ),
+    ])?;
     if args.run.engine == EngineOrSim::Sim {
         return Err(usage("a simulation needs no other machines"));
     }

@@ -1,0 +1,250 @@
+//! How each kind of run is run shortly.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+use std::sync::OnceLock;
+
+use fathom_testkit::{Lab, LoopDevice, ProgramUnderTest};
+
+use super::marks::Marks;
+use crate::kills::copy;
+
+const DRIVE: &str =
+    "format = \"fathom-sim-device\"\nversion = 1\nbandwidth_mib = 3000\ncapacity_gib = 3\n";
+const JOBS: &str = "[a]\nrw=randrw\nfilename=x\nsize=1g\nbs=4k\ntime_based\nruntime=3\n[b]\nrw=read\nfilename=x\nsize=64m\nbs=64k\n";
+const SMALL: &str = "[a]\nrw=read\nfilename=x\nsize=64k\n[b]\nrw=read\nfilename=x\nsize=64k\n";
+const GROUP: &str = "format = \"fathom-quick-group\"\nversion = 1\nname = \"tiny\"\nsize = \"1M\"\nruntime_s = 1\n[[series]]\ntests = [\n\
+  { name = \"writes\", files = 1, engine = \"sync\", depth = 1, bs = \"64k\", rw = \"write\", init = true },\n\
+  { name = \"reads\", files = 1, engine = \"sync\", depth = 1, bs = \"64k\", rw = \"read\", options = [\"rate_iops=20\"] },\n\
+]\n";
+/// A simulated drive under a name that no machine of ours has.
+const DEVICE: &str = "/dev/nvme9n1";
+const SIM: &str = "--engine sim --sim sim.toml";
+
+/// A kind of run.
+pub struct KindOfRun {
+    /// Its command.
+    pub name: String,
+    command: Vec<String>,
+    /// What it needs, and a plan file with it as a step.
+    base: String,
+    pub plan: Option<String>,
+    /// Of kinds that know no simulation.
+    _device: Option<LoopDevice>,
+    /// The options of its command.
+    pub options: Vec<String>,
+    /// What was left without an option, by the way to run.
+    known: BTreeMap<String, Marks>,
+}
+
+impl KindOfRun {
+    pub fn of(command: &[String]) -> Self {
+        let name = command.join(" ");
+        let (base, plan) = base(&name);
+        let is_real = ["prio", "tune", "purge"].contains(&&*name);
+        let device = is_real.then(|| LoopDevice::new(4 << 20).unwrap());
+        let path = device
+            .as_ref()
+            .map_or(DEVICE.to_owned(), |it| it.path().display().to_string());
+        Self {
+            command: command.to_vec(),
+            base: base.replace("DEVICE", &path).replace("SIM", SIM),
+            _device: device,
+            plan: plan.map(|it| it.replace("DEVICE", &path)),
+            known: BTreeMap::new(),
+            options: super::options(command),
+            name,
+        }
+    }
+
+    /// Its command line with these words more.
+    pub fn words(&self, args: &[String]) -> Vec<String> {
+        let option = args.first().map(String::as_str).unwrap_or_default();
+        let mut words = self.command.clone();
+        let mut given = self.base.split_whitespace().peekable();
+        while let Some(word) = given.next() {
+            // The value that is tried stands for the one that it has.
+            let is_tried = word == option || (option == "--engine" && word == "--sim");
+            if is_tried && word.starts_with("--") {
+                if given.peek().is_some_and(|next| !next.starts_with("--")) {
+                    given.next();
+                }
+                continue;
+            }
+            words.push(word.replace('~', " "));
+        }
+        words.extend(args.iter().cloned());
+        words
+    }
+
+    /// Whether a run takes minutes, however it is asked for.
+    pub fn is_long(&self) -> bool {
+        self.name == "tune"
+    }
+
+    /// What confirms it once more when it goes on.
+    pub fn confirmed(&self) -> Vec<String> {
+        let words = self.base.split_whitespace();
+        let from = words.skip_while(|word| self.name != "purge" || *word != "--destroy");
+        from.take(2).map(str::to_owned).collect()
+    }
+
+    /// Whether it runs on hosts in a few seconds.
+    pub fn has_hosts(&self) -> bool {
+        ["job run", "quick"].contains(&&*self.name)
+    }
+
+    /// No simulation runs on a host.
+    pub fn measure(&mut self) {
+        self.base = self
+            .base
+            .replace(SIM, "--engine native")
+            .replace("a.fio", "small.fio");
+    }
+
+    /// What is left without an option, in this way to run.
+    pub fn marks_without(&mut self, way: &str, run: &dyn Fn(&Self, &Place) -> Output) -> Marks {
+        if let Some(known) = self.known.get(way) {
+            return known.clone();
+        }
+        let place = Place::new(self);
+        let output = run(self, &place);
+        let told = || format!("{way} {}: {output:#?}", self.name);
+        assert!(output.status.success(), "{}", told());
+        let marks = Marks::of(&place, &output);
+        self.known.insert(way.to_owned(), marks.clone());
+        marks
+    }
+
+    /// The plan file with a line more: in its step, and in the file.
+    pub fn plans_with(&self, line: &str) -> [String; 2] {
+        let plan = self.plan.as_deref().unwrap();
+        [format!("{plan}{line}\n"), format!("{line}\n{plan}")]
+    }
+}
+
+/// What each kind needs for a short run, and a plan file with such a step.
+fn base(name: &str) -> (&'static str, Option<&'static str>) {
+    match name {
+        "job run" => (
+            "a.fio SIM",
+            Some("engine = \"sim\"\nsim = \"sim.toml\"\n[[step]]\njob = \"a.fio\"\n"),
+        ),
+        "quick" => (
+            "here . --group tiny.toml --engine native --no-baseline",
+            Some("engine = \"native\"\n[[step]]\nquick = \".\"\ngroup = \"./tiny.toml\"\n"),
+        ),
+        "run" => (
+            "SIM",
+            Some(
+                "engine = \"sim\"\nsim = \"sim.toml\"\n[target]\npath = \"/dev/nvme9n1\"\n[[step]]\ncampaign = \".\"\nname = \"all\"\n",
+            ),
+        ),
+        "provision" => ("DEVICE SIM", None),
+        "snia iops" | "snia throughput" | "snia latency" | "snia wsat" => {
+            ("DEVICE --debug SIM", None)
+        }
+        "prio" => (
+            "--dev DEVICE --baseline --bs 4k --ramptime 0 --runtime 1 --qds 1 --engine native",
+            Some(
+                "engine = \"native\"\n[target]\npath = \"DEVICE\"\n[[step]]\nprio = \"baseline\"\nbs = \"4k\"\nramptime = 0\nruntime = 1\nqds = [1]\n",
+            ),
+        ),
+        "soak" => ("a.fio --hours 0.01 --period 12s SIM", None),
+        "find" => ("a.fio --knee --to 2 --look 2s --probe 4s SIM", None),
+        "ab" => (
+            "a.fio --b a.iodepth=2 --each 3s --seed 1 --pairs 6 SIM",
+            None,
+        ),
+        "tune" => (
+            "DEVICE --for randread~4k~at~iops --each 1s --pairs 6 --engine native",
+            None,
+        ),
+        "purge" => (
+            "DEVICE --destroy DEVICE=4MiB",
+            Some(
+                "engine = \"native\"\ndestroy = [\"DEVICE=4MiB\"]\n[target]\npath = \"DEVICE\"\n[[step]]\npurge = \"auto\"\n",
+            ),
+        ),
+        _ => panic!("how is fathom {name} run shortly?"),
+    }
+}
+
+/// A folder to run in.
+pub struct Place(ProgramUnderTest);
+
+impl Place {
+    pub fn new(kind: &KindOfRun) -> Self {
+        let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+        program.file("sim.toml", DRIVE);
+        program.file("fast.toml", &DRIVE.replace("3000", "5000"));
+        program.file("a.fio", JOBS);
+        program.file("small.fio", SMALL);
+        program.file("tiny.toml", GROUP);
+        if ["run", "provision"].contains(&&*kind.name) {
+            copy(campaign(), program.path());
+        }
+        Self(program)
+    }
+
+    pub fn run(&self, words: &[String]) -> Output {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        self.0.run(&words)
+    }
+
+    /// Runs it with the hosts of a lab.
+    pub fn run_on(&self, lab: &Lab, words: &[String]) -> Output {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut command = self.0.command(&words);
+        command.env("FATHOM_SSH", lab.command()).output().unwrap()
+    }
+
+    /// Takes what another one has.
+    pub fn be(&self, other: &Self) {
+        copy(other.0.path(), self.0.path());
+    }
+
+    pub fn file(&self, name: &str, text: &str) {
+        self.0.file(name, text);
+    }
+
+    pub fn records(&self) -> Vec<PathBuf> {
+        self.0.records()
+    }
+
+    /// Names of its files but those of records and of the state.
+    pub fn files(&self) -> BTreeSet<String> {
+        let mut all = BTreeSet::new();
+        list(self.0.path(), self.0.path(), &mut all);
+        all
+    }
+}
+
+fn list(top: &Path, dir: &Path, all: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let name = path.strip_prefix(top).unwrap().display().to_string();
+        if name.starts_with("fathom-runs/") || name.starts_with("state/") {
+            continue;
+        }
+        match path.is_dir() {
+            true => list(top, &path, all),
+            false => drop(all.insert(name)),
+        }
+    }
+}
+
+/// The folder of a short campaign, made once.
+fn campaign() -> &'static Path {
+    static MADE: OnceLock<ProgramUnderTest> = OnceLock::new();
+    let made = MADE.get_or_init(|| {
+        let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+        program.good(&["init", "."]);
+        program.good(&["config", "defconfig", "debug-quick"]);
+        program.good(&["config", "set", "DUT_TEST_MAX_IODEPTH=2", "DUT_RUNTIME=2s"]);
+        program
+    });
+    made.path()
+}
