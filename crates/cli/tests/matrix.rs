@@ -80,19 +80,24 @@ fn judge(ways: &[&str], silent: &BTreeSet<String>) {
 }
 
 /// Goes through all kinds, several at once: they mostly wait. Gives what was silent.
-fn each_kind(tried: &(dyn Fn(&mut KindOfRun, &mut Vec<String>) + Sync)) -> BTreeSet<String> {
+fn each_kind(
+    kind: &(dyn Fn(&[String]) -> Option<KindOfRun> + Sync),
+    tried: &(dyn Fn(&mut KindOfRun, &mut Vec<String>) + Sync),
+) -> BTreeSet<String> {
     let open = Mutex::new(kinds());
     let silent = Mutex::new(BTreeSet::new());
     let next = || open.lock().unwrap().pop();
     let work = || {
         while let Some(command) = next() {
             let mut found = Vec::new();
-            tried(&mut KindOfRun::of(&command), &mut found);
+            if let Some(mut kind) = kind(&command) {
+                tried(&mut kind, &mut found);
+            }
             silent.lock().unwrap().extend(found);
         }
     };
     thread::scope(|scope| {
-        for _ in 0..4 {
+        for _ in 0..6 {
             scope.spawn(work);
         }
     });
@@ -101,9 +106,10 @@ fn each_kind(tried: &(dyn Fn(&mut KindOfRun, &mut Vec<String>) + Sync)) -> BTree
 
 /// Tries each option of each kind, which says in which ways it was silent.
 fn each_cell(
+    kind: &(dyn Fn(&[String]) -> Option<KindOfRun> + Sync),
     tried: &(dyn Fn(&mut KindOfRun, &str, &mut Vec<&'static str>) + Sync),
 ) -> BTreeSet<String> {
-    each_kind(&|kind, silent| {
+    each_kind(kind, &|kind, silent| {
         for option in kind.options.clone() {
             let mut ways = Vec::new();
             tried(kind, &option, &mut ways);
@@ -119,8 +125,8 @@ fn each_cell(
 /// nothing is done; cut in the middle the run goes on with the options of its start.
 #[test]
 fn an_option_takes_effect_or_is_refused_in_new_dry_and_resumed_runs() {
-    let silent = each_cell(&|kind, option, silent| {
-        let words = kind.words(&values::of(&kind.name, option));
+    let silent = each_cell(&KindOfRun::here, &|kind, option, silent| {
+        let words = kind.words(&kind.tried(option));
         let place = Place::new(kind);
         let before = place.files();
         let dry = place.run(&[&words[..], &["--dry-run".to_owned()]].concat());
@@ -161,7 +167,7 @@ fn an_option_takes_effect_or_is_refused_in_new_dry_and_resumed_runs() {
 fn an_option_of_resume_takes_effect_or_is_refused() {
     let resume = ["resume".to_owned()];
     let given = options(&resume);
-    let silent = each_kind(&|kind, silent| {
+    let silent = each_kind(&KindOfRun::here, &|kind, silent| {
         if kind.is_long() {
             return;
         }
@@ -185,7 +191,7 @@ fn an_option_of_resume_takes_effect_or_is_refused() {
         for option in &given {
             let place = Place::new(kind);
             place.be(&killed);
-            let output = on(&place, &values::of("resume", option));
+            let output = on(&place, &values::of(&["resume"], option));
             let told = String::from_utf8_lossy(&output.stderr);
             let is_refused =
                 matches!(output.status.code(), Some(2..=5)) && told.contains(option.as_str());
@@ -201,9 +207,10 @@ fn an_option_of_resume_takes_effect_or_is_refused() {
 /// A key of a step, or of the whole file, with the name of the option.
 #[test]
 fn a_key_of_a_plan_file_takes_effect_or_is_refused() {
-    let silent = each_cell(&|kind, option, silent| {
-        let key = values::toml(option, &values::of(&kind.name, option));
+    let silent = each_cell(&KindOfRun::here, &|kind, option, silent| {
+        let key = values::toml(option, &kind.tried(option));
         let Some(plan) = kind.plan.clone() else {
+            kind.has_no_step();
             return;
         };
         let without = kind.marks_without("plan", &|_, place| {
@@ -231,22 +238,15 @@ fn an_option_takes_effect_on_a_host_or_is_refused() {
         Err(reason) => return skip("an_option_takes_effect_on_a_host_or_is_refused", &reason),
     };
     let hosts = ["--hosts", "m1"].map(str::to_owned);
-    let silent = each_cell(&|kind, option, silent| {
-        if !kind.has_hosts() || option == "hosts" {
+    let silent = each_cell(&KindOfRun::on_hosts, &|kind, option, silent| {
+        if option == "hosts" {
             return;
         }
-        kind.measure();
         let without = kind.marks_without("host", &|kind, place| {
             place.run_on(&lab, &[&kind.words(&[])[..], &hosts].concat())
         });
         let place = Place::new(kind);
-        // They run by the native engine without it.
-        let name = if option == "engine" {
-            "quick"
-        } else {
-            &kind.name
-        };
-        let words = kind.words(&values::of(name, option));
+        let words = kind.words(&kind.tried(option));
         let output = place.run_on(&lab, &[&words[..], &hosts].concat());
         if Marks::of(&place, &output).against(&without, option, &output) == Effect::None {
             silent.push("host");

@@ -27,7 +27,53 @@ pub enum SniaTest {
     Wsat,
 }
 
+/// Options that a test does not use, and why.
+pub type UnusedOptions = (&'static [&'static str], &'static str);
+
+const NO_HISTOGRAM: UnusedOptions = (
+    &["histogram"],
+    "only latency and write saturation have a histogram",
+);
+const STOP: UnusedOptions = (&["stop-fills", "stop-after"], "they end write saturation");
+
 impl SniaTest {
+    /// The options that it does not use, by their names.
+    #[must_use]
+    pub fn unused(self) -> &'static [UnusedOptions] {
+        match self {
+            Self::Iops => &[NO_HISTOGRAM, STOP],
+            Self::Throughput => &[
+                NO_HISTOGRAM,
+                STOP,
+                (
+                    &["mixes", "blocks"],
+                    "the specification names its block sizes and directions",
+                ),
+            ],
+            Self::Latency => &[
+                STOP,
+                (
+                    &["mixes", "blocks", "threads"],
+                    "the specification names them, with one I/O under way",
+                ),
+            ],
+            Self::Wsat => &[
+                (
+                    &["mixes", "blocks", "fills"],
+                    "random writes of 4 KiB fill the drive themselves",
+                ),
+                (&["all-cells"], "write saturation has no cells to judge"),
+            ],
+        }
+    }
+
+    /// Why it does not use an option of this name.
+    #[must_use]
+    pub fn why_not(self, option: &str) -> Option<&'static str> {
+        let mut unused = self.unused().iter();
+        unused.find_map(|(options, why)| options.contains(&option).then_some(*why))
+    }
+
     /// All, in the order of the specification.
     pub const ALL: [Self; 4] = [Self::Iops, Self::Throughput, Self::Latency, Self::Wsat];
 

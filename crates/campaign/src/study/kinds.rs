@@ -249,6 +249,12 @@ fn snia(reading: &mut StudyReader, node: &TomlNode) -> SniaAsk {
         Some("client") => DriveClass::Client,
         _ => DriveClass::Enterprise,
     };
+    for field in node.fields() {
+        if let Some(why) = test.why_not(&field.name) {
+            let said = format!("{name} takes no {}: {why}", field.name);
+            reading.fault(field.at, said);
+        }
+    }
     let wanted = wanted(fields);
     if let Err(said) = wanted.setup(test, class, CAPACITY) {
         reading.fault_of(node, "snia", said);

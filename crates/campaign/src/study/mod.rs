@@ -345,7 +345,8 @@ fn kind(reading: &mut StudyReader, step: &TomlNode) -> Option<(&'static StepKind
         let near = other.map_or_else(String::new, |field| meant(&field.name, names.clone()));
         let at = other.map_or(step.span.start, |field| field.at);
         let names: Vec<&str> = names.collect();
-        let said = format!("a step does one of {}{near}", names.join(", "));
+        let none = other.map_or_else(String::new, |field| format!(", and not {}", field.name));
+        let said = format!("a step does one of {}{none}{near}", names.join(", "));
         reading.fault(at, said);
         return None;
     };

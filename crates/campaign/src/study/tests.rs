@@ -288,7 +288,7 @@ fn everything_that_is_wrong_is_told_at_once() {
         "1:1: a plan file has no key 'naem'; did you mean name?",
         "2:12: max-time: give a time, as in \"10s\", \"5m\" or \"8h\"",
         "4:7: job: ",
-        "6:1: a step does one of purge, precondition, job, quick, campaign, snia, prio, command; did you mean job?",
+        "6:1: a step does one of purge, precondition, job, quick, campaign, snia, prio, command, and not jobs; did you mean job?",
         "9:1: a step does one thing: this one has purge and quick",
     ];
     assert_eq!(said.len(), told.len(), "{said:#?}");

@@ -5,7 +5,8 @@ use std::error::Error as _;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
+use fathom_analysis::snia::SniaTest;
 use fathom_model::Exit;
 
 use super::metrics::Exporter;
@@ -20,14 +21,6 @@ provision: require: it makes drives ready, and its figures are no results
 provision: hosts: drives have other names on each machine; provision them there, or by a plan file with hosts
 snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
 purge: require: a purge measures nothing
-snia iops: histogram: only latency and write saturation have a histogram
-snia throughput: histogram: only latency and write saturation have a histogram
-snia iops: stop-fills stop-after: they end write saturation
-snia throughput: stop-fills stop-after: they end write saturation
-snia latency: stop-fills stop-after: they end write saturation
-snia throughput: mixes blocks: the specification names its block sizes and directions
-snia latency: mixes blocks threads: the specification names them, with one I/O under way
-snia wsat: mixes blocks fills: random writes of 4 KiB fill the drive themselves
 tune: hosts: drives have other names on each machine; tune them there
 tune: sim: a simulated device has no settings
 purge: hosts: drives have other names on each machine; purge them there
@@ -118,13 +111,18 @@ impl GivenOptions {
 /// Options of everything that measures, read from the whole command line.
 const MEASURING: [&str; 4] = ["require", "notify", "metrics", "metrics-file"];
 
-/// The lines of [`NOT_OFFERED`].
-fn not_offered() -> impl Iterator<Item = (&'static str, Vec<&'static str>, &'static str)> {
-    NOT_OFFERED.lines().filter_map(|line| {
+/// The lines of [`NOT_OFFERED`], and what single tests of SNIA's specification do not use.
+fn not_offered() -> impl Iterator<Item = (String, Vec<&'static str>, &'static str)> {
+    let lines = NOT_OFFERED.lines().filter_map(|line| {
         let (command, rest) = line.split_once(": ")?;
         let (options, why) = rest.split_once(": ")?;
-        Some((command, options.split(' ').collect(), why))
-    })
+        Some((command.to_owned(), options.split(' ').collect(), why))
+    });
+    let of_test = |test: SniaTest| {
+        let unused = test.unused().iter();
+        unused.map(move |(options, why)| (format!("snia {}", test.name()), options.to_vec(), *why))
+    };
+    lines.chain(SniaTest::ALL.into_iter().flat_map(of_test))
 }
 
 /// Why a command does not take an option.
@@ -141,10 +139,10 @@ pub fn why_not(command: &str, option: &str) -> Option<&'static str> {
 pub fn parse() -> Result<Cli, clap::Error> {
     let mut command = groups::grouped(Cli::command());
     for (name, options, why) in not_offered() {
-        let leaves = match name {
+        let leaves = match &*name {
             "snia" => &["snia iops", "snia throughput", "snia latency", "snia wsat"][..],
             "cluster" => &["cluster seq", "cluster rand", "cluster job"],
-            _ => &[name],
+            name => &[name],
         };
         for leaf in leaves {
             command = below(command, leaf, &|it| explained(it, &options, why));
@@ -188,6 +186,10 @@ fn explained(command: Command, options: &[&'static str], why: &'static str) -> C
         let refuse = move |_: &str| Err::<String, _>(NotOffered(option, why));
         let is_it = |arg: &&Arg| arg.get_long() == Some(option);
         let known = command.get_arguments().find(is_it);
+        // Whoever reads a flag refuses it.
+        if known.is_some_and(|arg| matches!(arg.get_action(), ArgAction::SetTrue)) {
+            return command;
+        }
         match known.map(|arg| arg.get_id().clone()) {
             Some(id) => command.mut_arg(id, |arg| arg.value_parser(refuse).hide(true)),
             None => command.arg(

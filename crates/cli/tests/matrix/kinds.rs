@@ -9,16 +9,19 @@ use std::sync::OnceLock;
 use fathom_testkit::{Lab, LoopDevice, ProgramUnderTest};
 
 use super::marks::Marks;
+use super::values;
 use crate::kills::copy;
 
 const DRIVE: &str =
     "format = \"fathom-sim-device\"\nversion = 1\nbandwidth_mib = 3000\ncapacity_gib = 3\n";
 const JOBS: &str = "[a]\nrw=randrw\nfilename=x\nsize=1g\nbs=4k\ntime_based\nruntime=3\n[b]\nrw=read\nfilename=x\nsize=64m\nbs=64k\n";
 const SMALL: &str = "[a]\nrw=read\nfilename=x\nsize=64k\n[b]\nrw=read\nfilename=x\nsize=64k\n";
+const DEEP: &str = "[a]\nrw=randread\nioengine=io_uring\nfilename=x\nsize=1m\n";
 const GROUP: &str = "format = \"fathom-quick-group\"\nversion = 1\nname = \"tiny\"\nsize = \"1M\"\nruntime_s = 1\n[[series]]\ntests = [\n\
   { name = \"writes\", files = 1, engine = \"sync\", depth = 1, bs = \"64k\", rw = \"write\", init = true },\n\
   { name = \"reads\", files = 1, engine = \"sync\", depth = 1, bs = \"64k\", rw = \"read\", options = [\"rate_iops=20\"] },\n\
 ]\n";
+const SNIA: &str = "engine = \"sim\"\nsim = \"sim.toml\"\n[target]\npath = \"/dev/nvme9n1\"\n[[step]]\nsnia = \"TEST\"\ndebug = true\n";
 /// A simulated drive under a name that no machine of ours has.
 const DEVICE: &str = "/dev/nvme9n1";
 const SIM: &str = "--engine sim --sim sim.toml";
@@ -32,7 +35,8 @@ pub struct KindOfRun {
     base: String,
     pub plan: Option<String>,
     /// Of kinds that know no simulation.
-    _device: Option<LoopDevice>,
+    device: Option<LoopDevice>,
+    is_on_hosts: bool,
     /// The options of its command.
     pub options: Vec<String>,
     /// What was left without an option, by the way to run.
@@ -40,10 +44,10 @@ pub struct KindOfRun {
 }
 
 impl KindOfRun {
-    pub fn of(command: &[String]) -> Self {
+    fn of(command: &[String]) -> Self {
         let name = command.join(" ");
         let (base, plan) = base(&name);
-        let is_real = ["prio", "tune", "purge"].contains(&&*name);
+        let is_real = ["prio", "run", "tune", "purge"].contains(&&*name);
         let device = is_real.then(|| LoopDevice::new(4 << 20).unwrap());
         let path = device
             .as_ref()
@@ -51,8 +55,12 @@ impl KindOfRun {
         Self {
             command: command.to_vec(),
             base: base.replace("DEVICE", &path).replace("SIM", SIM),
-            _device: device,
-            plan: plan.map(|it| it.replace("DEVICE", &path)),
+            device,
+            is_on_hosts: false,
+            plan: plan.map(|it| {
+                it.replace("DEVICE", &path)
+                    .replace("TEST", &command[command.len() - 1])
+            }),
             known: BTreeMap::new(),
             options: super::options(command),
             name,
@@ -91,17 +99,55 @@ impl KindOfRun {
         from.take(2).map(str::to_owned).collect()
     }
 
-    /// Whether it runs on hosts in a few seconds.
-    pub fn has_hosts(&self) -> bool {
-        ["job run", "quick"].contains(&&*self.name)
+    /// As a run on this machine.
+    pub fn here(command: &[String]) -> Option<Self> {
+        Some(Self::of(command))
     }
 
-    /// No simulation runs on a host.
-    pub fn measure(&mut self) {
-        self.base = self
-            .base
-            .replace(SIM, "--engine native")
-            .replace("a.fio", "small.fio");
+    /// As a run on hosts, where no simulation runs; `None` where there is none.
+    pub fn on_hosts(command: &[String]) -> Option<Self> {
+        let mut kind = Self::of(command);
+        let path = kind
+            .device
+            .as_ref()
+            .map(|it| it.path().display().to_string());
+        let base = match &*kind.name {
+            "job run" => "small.fio --engine native",
+            "soak" => "small.fio --hours 0.0003 --period 1s --engine native",
+            "find" => "deep.fio --knee --to 1 --look 1s --probe 1s --max-time 2s --engine native",
+            "ab" => {
+                "small.fio --b a.bs=8k --each 1s --seed 1 --pairs 6 --max-time 2s --engine native"
+            }
+            "run" => "--engine native --max-time 3s --destroy DEVICE=4MiB",
+            "quick" | "prio" => return Some(kind),
+            _ => return None,
+        };
+        kind.base = base.replace("DEVICE", path.as_deref().unwrap_or_default());
+        kind.is_on_hosts = true;
+        Some(kind)
+    }
+
+    /// A plan file has no such step, and says so.
+    pub fn has_no_step(&mut self) {
+        let is_new = !self.known.contains_key("step");
+        if is_new {
+            let place = Place::new(self);
+            let step = format!("engine = \"native\"\n[[step]]\n{} = \"a.fio\"\n", self.name);
+            place.file("study.toml", &step);
+            let output = place.run(&["run", "study.toml"].map(str::to_owned));
+            let told = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.code(), Some(3), "{told}");
+            assert!(told.contains(&format!("not {}", self.name)), "{told}");
+            self.known
+                .insert("step".to_owned(), Marks::of(&place, &output));
+        }
+    }
+
+    /// The words with which an option is tried.
+    pub fn tried(&self, option: &str) -> Vec<String> {
+        let own = format!("host {}", self.name);
+        let names = [&*own, &self.name];
+        values::of(&names[usize::from(!self.is_on_hosts)..], option)
     }
 
     /// What is left without an option, in this way to run.
@@ -112,7 +158,10 @@ impl KindOfRun {
         let place = Place::new(self);
         let output = run(self, &place);
         let told = || format!("{way} {}: {output:#?}", self.name);
-        assert!(output.status.success(), "{}", told());
+        // A limit may have ended it.
+        let is_limited = self.base.contains("--max-time");
+        let is_good = output.status.success() || (is_limited && !place.records().is_empty());
+        assert!(is_good, "{}", told());
         let marks = Marks::of(&place, &output);
         self.known.insert(way.to_owned(), marks.clone());
         marks
@@ -144,7 +193,7 @@ fn base(name: &str) -> (&'static str, Option<&'static str>) {
         ),
         "provision" => ("DEVICE SIM", None),
         "snia iops" | "snia throughput" | "snia latency" | "snia wsat" => {
-            ("DEVICE --debug SIM", None)
+            ("DEVICE --debug SIM", Some(SNIA))
         }
         "prio" => (
             "--dev DEVICE --baseline --bs 4k --ramptime 0 --runtime 1 --qds 1 --engine native",
@@ -182,9 +231,14 @@ impl Place {
         program.file("fast.toml", &DRIVE.replace("3000", "5000"));
         program.file("a.fio", JOBS);
         program.file("small.fio", SMALL);
+        program.file("deep.fio", DEEP);
         program.file("tiny.toml", GROUP);
         if ["run", "provision"].contains(&&*kind.name) {
             copy(campaign(), program.path());
+            if let Some(device) = kind.device.as_ref().filter(|_| kind.is_on_hosts) {
+                let dut = format!("DUT_FILENAME={}", device.path().display());
+                program.good(&["config", "set", &dut, "STEADY_STATE_PROVISIONING=n"]);
+            }
         }
         Self(program)
     }

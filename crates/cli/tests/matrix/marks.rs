@@ -88,6 +88,7 @@ fn told(record: &Path) -> BTreeSet<String> {
                     line[field].take();
                 }
             }
+            "stage_ended" => line = json!([line["id"], line["end"]]),
             "engine_started" => line = line["engine"].take(),
             "step_ended" | "ended" => line = line["outcome"].take(),
             "finished" => line = figures(&line, is_simulated),

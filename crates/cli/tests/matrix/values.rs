@@ -3,8 +3,8 @@
 const VALUES: &str = include_str!("values.txt");
 
 /// The words of the command line with which an option is tried.
-pub fn of(kind: &str, option: &str) -> Vec<String> {
-    let value = value(kind, option);
+pub fn of(kinds: &[&str], option: &str) -> Vec<String> {
+    let value = value(kinds, option);
     let dashed = format!("--{option}");
     match value {
         "" => vec![dashed],
@@ -28,8 +28,8 @@ pub fn toml(option: &str, words: &[String]) -> String {
     }
 }
 
-/// That of the kind, else that of all. Empty: a flag.
-fn value(kind: &str, option: &str) -> &'static str {
+/// That of the first kind that has one, else that of all. Empty: a flag.
+fn value(kinds: &[&str], option: &str) -> &'static str {
     let of = |name: String| {
         let mut lines = VALUES.lines().filter_map(|line| line.strip_prefix(&name));
         lines.find_map(|rest| match rest.strip_prefix(' ') {
@@ -37,7 +37,8 @@ fn value(kind: &str, option: &str) -> &'static str {
             value => value,
         })
     };
-    of(format!("{kind} --{option}"))
+    let mut own = kinds.iter().map(|kind| format!("{kind} --{option}"));
+    own.find_map(of)
         .or_else(|| of(format!("--{option}")))
-        .unwrap_or_else(|| panic!("with which value is --{option} of fathom {kind} tried?"))
+        .unwrap_or_else(|| panic!("with which value is --{option} of {kinds:?} tried?"))
 }

@@ -7,23 +7,13 @@ use super::support::{Place, stderr};
 
 /// A simulated test of each kind, and its pages.
 fn pages(place: &Place, test: &str) -> String {
-    let args = [
-        "snia",
-        test,
-        "/dev/nothing",
-        "--engine",
-        "sim",
-        "-q",
-        "--histogram",
-        "1m",
-    ];
-    let args: Vec<&str> = args
-        .into_iter()
-        .chain(match test {
-            "wsat" => ["--stop-after", "30m"],
-            _ => ["--fills", "1"],
-        })
-        .collect();
+    let args = ["snia", test, "/dev/nothing", "--engine", "sim", "-q"];
+    let more: &[&str] = match test {
+        "wsat" => &["--histogram", "1m", "--stop-after", "30m"],
+        "latency" => &["--histogram", "1m", "--fills", "1"],
+        _ => &["--fills", "1"],
+    };
+    let args = [&args[..], more].concat();
     let ran = place.run(&args);
     assert!(ran.status.success(), "{}", stderr(&ran));
     let file = place.path().join(format!("{test}.html"));

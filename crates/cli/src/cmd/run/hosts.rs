@@ -43,7 +43,9 @@ pub fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exi
     let together = together.map_err(failed)?;
     let mut variables = flags.hosts.variables()?;
     variables.take(&flags.var, &names)?;
-    let sent = variables.sent(&names, &plan.variables());
+    let named = plan.variables();
+    hosts::HostVariables::are_named(&flags.var, &named)?;
+    let sent = variables.sent(&names, &named);
     let job = together.job(
         &plan,
         HostsJob {

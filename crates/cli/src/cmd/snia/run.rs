@@ -82,8 +82,8 @@ pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<
         args.how.sim.is_some(),
         args.how.fio.is_some(),
     )?;
-    if test == SniaTest::Wsat && args.other.all_cells {
-        let what = "there is no --all-cells here: write saturation has no cells to judge";
+    if let (true, Some(why)) = (args.other.all_cells, test.why_not("all-cells")) {
+        let what = format!("there is no --all-cells here: {why}");
         return Err(ExitError::new(Exit::Usage, what).into());
     }
     let jobs: anyhow::Result<Vec<Job>> = args
