@@ -125,7 +125,7 @@ fn each_cell(
 /// nothing is done; cut in the middle the run goes on with the options of its start.
 #[test]
 fn an_option_takes_effect_or_is_refused_in_new_dry_and_resumed_runs() {
-    let silent = each_cell(&KindOfRun::here, &|kind, option, silent| {
+    let silent = each_cell(&KindOfRun::of, &|kind, option, silent| {
         let words = kind.words(&kind.tried(option));
         let place = Place::new(kind);
         let before = place.files();
@@ -167,7 +167,7 @@ fn an_option_takes_effect_or_is_refused_in_new_dry_and_resumed_runs() {
 fn an_option_of_resume_takes_effect_or_is_refused() {
     let resume = ["resume".to_owned()];
     let given = options(&resume);
-    let silent = each_kind(&KindOfRun::here, &|kind, silent| {
+    let silent = each_kind(&KindOfRun::of, &|kind, silent| {
         if kind.is_long() {
             return;
         }
@@ -207,7 +207,7 @@ fn an_option_of_resume_takes_effect_or_is_refused() {
 /// A key of a step, or of the whole file, with the name of the option.
 #[test]
 fn a_key_of_a_plan_file_takes_effect_or_is_refused() {
-    let silent = each_cell(&KindOfRun::here, &|kind, option, silent| {
+    let silent = each_cell(&KindOfRun::of, &|kind, option, silent| {
         let key = values::toml(option, &kind.tried(option));
         let Some(plan) = kind.plan.clone() else {
             kind.has_no_step();

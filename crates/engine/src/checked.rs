@@ -324,7 +324,17 @@ mod opening {
             for _ in 0..ATTEMPTS {
                 match self.find(&place, &folder, name) {
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    found => return reopen(&found?, flags - OFlags::CREATE - OFlags::EXCL),
+                    found => {
+                        let flags = flags - OFlags::CREATE - OFlags::EXCL;
+                        let held = found?;
+                        return match reopen(&held, flags) {
+                            // Without /proc what is held can be opened by its name only.
+                            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                                open_by_name(&held, (&folder, name), flags, path)
+                            }
+                            opened => opened,
+                        };
+                    }
                 }
                 if !flags.contains(OFlags::CREATE) || !place.is_file {
                     return Err(Errno::NOENT.into());
@@ -478,6 +488,25 @@ mod opening {
         Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
     }
 
+    /// Opens what is held by its name. What has that name by now is opened, too, and left
+    /// as it is.
+    pub(super) fn open_by_name(
+        held: &File,
+        (folder, name): (&File, &OsStr),
+        flags: OFlags,
+        path: &Path,
+    ) -> io::Result<File> {
+        let careful = (flags - OFlags::TRUNC) | OFlags::NOFOLLOW;
+        let opened = File::from(rustix::fs::openat(folder, name, careful, Mode::empty())?);
+        if ObjectId::of(&opened.metadata()?) != ObjectId::of(&held.metadata()?) {
+            return Err(PathChanged::error(path, OTHER_OBJECT));
+        }
+        if flags.contains(OFlags::TRUNC) {
+            opened.set_len(0)?;
+        }
+        Ok(opened)
+    }
+
     /// Opens what is held; its name plays no part in it any more.
     fn reopen(held: &File, flags: OFlags) -> io::Result<File> {
         let flags = flags - OFlags::NOFOLLOW;
@@ -549,6 +578,21 @@ mod tests {
             (read("right"), read("wrong")),
             ("RIGHT".into(), "wrong".into())
         );
+    }
+
+    #[test]
+    fn without_proc_what_is_held_is_opened_by_its_name_and_nothing_else() {
+        let (dir, _) = linked();
+        let right = dir.path().join("right");
+        let held = File::open(&right).unwrap();
+        let folder = File::open(dir.path()).unwrap();
+        let name = std::ffi::OsStr::new("right");
+        let flags = OFlags::RDWR | OFlags::TRUNC;
+        let open = || opening::open_by_name(&held, (&folder, name), flags, &right);
+        assert_eq!(open().unwrap().metadata().unwrap().len(), 0);
+        std::fs::rename(dir.path().join("wrong"), &right).unwrap();
+        assert!(open().is_err());
+        assert_eq!(std::fs::read_to_string(&right).unwrap(), "wrong");
     }
 
     #[test]

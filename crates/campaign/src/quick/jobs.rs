@@ -115,48 +115,51 @@ pub fn iops_by_job(record: &Record) -> BTreeMap<String, u64> {
 
 #[cfg(test)]
 mod tests {
-    use fathom_model::{DirectionResult, Failure, FailureKind, JobResult, Results};
+    use fathom_model::{DirectionResult, Failure, FailureKind, JobResult, Results, RunStatus};
 
     use super::*;
+
+    /// The begin of a step.
+    fn step() -> Event {
+        Event::Step {
+            step: 1,
+            of: 3,
+            name: "p".into(),
+            point: None,
+        }
+    }
+
+    /// The report of an engine on jobs of one name.
+    fn finished<const N: usize>(iops: [f64; N]) -> Event {
+        let jobs = iops.map(|iops| JobResult {
+            name: "j".into(),
+            read: Some(DirectionResult {
+                total_ios: 1,
+                iops,
+                ..DirectionResult::default()
+            }),
+            ..JobResult::default()
+        });
+        Event::Finished {
+            results: Box::new(Results {
+                jobs: jobs.into(),
+                ..Results::default()
+            }),
+        }
+    }
 
     /// An engine reports what it did before it was stopped, too.
     #[test]
     fn a_step_that_was_broken_off_and_measured_again_has_one_figure() {
-        let step = || Event::Step {
-            step: 1,
-            of: 2,
-            name: "p".into(),
-            point: None,
-        };
-        let finished = |iops| {
-            let job = JobResult {
-                name: "j".into(),
-                read: Some(DirectionResult {
-                    total_ios: 1,
-                    iops,
-                    ..DirectionResult::default()
-                }),
-                ..JobResult::default()
-            };
-            let jobs = vec![job];
-            let results = Results {
-                jobs,
-                ..Results::default()
-            };
-            Event::Finished {
-                results: results.into(),
-            }
-        };
         let ended = |outcome| Event::StepEnded { outcome };
-        let again = [step(), finished(20.0), ended(Outcome::Complete)];
-        let first = [step(), finished(5.0), ended(Outcome::Interrupted)];
-        let mut all = StepIops::default();
-        first.iter().for_each(|event| all.take(event));
-        all.take(&Event::Resumed {
-            after: Some(fathom_model::RunStatus::Interrupted),
+        let resumed = Event::Resumed {
+            after: Some(RunStatus::Interrupted),
             gap_ms: 1,
-        });
-        again.iter().for_each(|event| all.take(event));
+        };
+        let first = [step(), finished([5.0]), ended(Outcome::Interrupted)];
+        let again = [resumed, step(), finished([20.0]), ended(Outcome::Complete)];
+        let mut all = StepIops::default();
+        first.iter().chain(&again).for_each(|event| all.take(event));
         let figures: Vec<f64> = all.finish().into_values().collect();
         assert_eq!(figures, [20.0]);
     }
@@ -164,36 +167,17 @@ mod tests {
     #[test]
     fn repetitions_are_no_clones() {
         let mut all = StepIops::default();
-        let mut step = |iops: [f64; 2], failed: bool| {
-            all.take(&Event::Step {
-                step: 1,
-                of: 3,
-                name: "p".into(),
-                point: None,
-            });
+        let mut measured = |iops: [f64; 2], failed: bool| {
+            all.take(&step());
             if failed {
                 let failure = Failure::new(FailureKind::Io, "broken").about("j");
                 all.take(&Event::Failure(failure));
             }
-            let jobs = iops.map(|iops| JobResult {
-                name: "j".into(),
-                read: Some(DirectionResult {
-                    total_ios: 1,
-                    iops,
-                    ..DirectionResult::default()
-                }),
-                ..JobResult::default()
-            });
-            all.take(&Event::Finished {
-                results: Box::new(Results {
-                    jobs: jobs.into(),
-                    ..Results::default()
-                }),
-            });
+            all.take(&finished(iops));
         };
-        step([100.0, 50.0], false);
-        step([110.0, 60.0], false);
-        step([1.0, 1.0], true);
+        measured([100.0, 50.0], false);
+        measured([110.0, 60.0], false);
+        measured([1.0, 1.0], true);
         let figures = all.finish();
         assert_eq!(figures.get(&("p".to_owned(), "j".to_owned())), Some(&160.0));
     }

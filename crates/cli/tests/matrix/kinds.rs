@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::OnceLock;
 
-use fathom_testkit::{Lab, LoopDevice, ProgramUnderTest};
+use fathom_testkit::{Lab, LoopDevice, ProgramUnderTest, skip};
 
 use super::marks::Marks;
 use super::values;
@@ -44,15 +44,22 @@ pub struct KindOfRun {
 }
 
 impl KindOfRun {
-    fn of(command: &[String]) -> Self {
+    /// As a run on this machine; `None`, and told, where it has not the device for it.
+    pub fn of(command: &[String]) -> Option<Self> {
         let name = command.join(" ");
         let (base, plan) = base(&name);
         let is_real = ["prio", "run", "tune", "purge"].contains(&&*name);
-        let device = is_real.then(|| LoopDevice::new(4 << 20).unwrap());
+        let device = match is_real.then(|| LoopDevice::new(4 << 20)).transpose() {
+            Ok(device) => device,
+            Err(reason) => {
+                skip(&format!("matrix: fathom {name}"), &reason);
+                return None;
+            }
+        };
         let path = device
             .as_ref()
             .map_or(DEVICE.to_owned(), |it| it.path().display().to_string());
-        Self {
+        Some(Self {
             command: command.to_vec(),
             base: base.replace("DEVICE", &path).replace("SIM", SIM),
             device,
@@ -64,7 +71,7 @@ impl KindOfRun {
             known: BTreeMap::new(),
             options: super::options(command),
             name,
-        }
+        })
     }
 
     /// Its command line with these words more.
@@ -99,14 +106,9 @@ impl KindOfRun {
         from.take(2).map(str::to_owned).collect()
     }
 
-    /// As a run on this machine.
-    pub fn here(command: &[String]) -> Option<Self> {
-        Some(Self::of(command))
-    }
-
     /// As a run on hosts, where no simulation runs; `None` where there is none.
     pub fn on_hosts(command: &[String]) -> Option<Self> {
-        let mut kind = Self::of(command);
+        let mut kind = Self::of(command)?;
         let path = kind
             .device
             .as_ref()
@@ -128,19 +130,14 @@ impl KindOfRun {
     }
 
     /// A plan file has no such step, and says so.
-    pub fn has_no_step(&mut self) {
-        let is_new = !self.known.contains_key("step");
-        if is_new {
-            let place = Place::new(self);
-            let step = format!("engine = \"native\"\n[[step]]\n{} = \"a.fio\"\n", self.name);
-            place.file("study.toml", &step);
-            let output = place.run(&["run", "study.toml"].map(str::to_owned));
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert_eq!(output.status.code(), Some(3), "{told}");
-            assert!(told.contains(&format!("not {}", self.name)), "{told}");
-            self.known
-                .insert("step".to_owned(), Marks::of(&place, &output));
-        }
+    pub fn has_no_step(&self) {
+        let place = Place::new(self);
+        let step = format!("engine = \"native\"\n[[step]]\n{} = \"a.fio\"\n", self.name);
+        place.file("study.toml", &step);
+        let output = place.run(&["run", "study.toml"].map(str::to_owned));
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{told}");
+        assert!(told.contains(&format!("not {}", self.name)), "{told}");
     }
 
     /// The words with which an option is tried.
