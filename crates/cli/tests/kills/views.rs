@@ -83,7 +83,13 @@ impl Views {
 pub fn results_of(told: &Output) -> String {
     let told = String::from_utf8_lossy(&told.stdout);
     // How long it took, beside its name, and that it was broken off.
-    let times = ["complete,", "-simulated", "was resumed", "was interrupted"];
+    let times = [
+        "complete,",
+        "-simulated",
+        "started ",
+        "was resumed",
+        "was interrupted",
+    ];
     let is_of_time = |line: &&str| times.iter().any(|time| line.contains(time));
     let results = told.lines().filter(|line| !is_of_time(line));
     results.collect::<Vec<_>>().join("\n")
