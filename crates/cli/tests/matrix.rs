@@ -72,7 +72,9 @@ fn judge(ways: &[&str], silent: &BTreeSet<String>) {
     let is_of_way = |cell: &&str| ways.contains(&cell.split(' ').next().unwrap_or_default());
     let known: BTreeSet<String> = cells.filter(is_of_way).map(str::to_owned).collect();
     let new: Vec<_> = silent.difference(&known).collect();
-    let gone: Vec<_> = known.difference(silent).collect();
+    // How far a run comes that a limit ends on a host, chance has a part in.
+    let is_exact = |cell: &&String| !cell.starts_with("host ");
+    let gone: Vec<_> = known.difference(silent).filter(is_exact).collect();
     assert!(
         new.is_empty() && gone.is_empty(),
         "without effect: {new:#?}\nno longer: {gone:#?}"
