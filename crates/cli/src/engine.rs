@@ -64,6 +64,12 @@ pub enum EngineOrSim {
 }
 
 impl EngineOrSim {
+    /// The one of this name, in whatever case.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        clap::ValueEnum::from_str(name, true).ok()
+    }
+
     /// The name, as a campaign's settings have it.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -58,7 +58,7 @@ impl Bench {
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let command = String::from_utf8_lossy(&command).replace('\0', " ");
-            // fio's command line names a descriptor, not the job file: its folder tells.
+            // fio's command line names a descriptor instead of the job file: find it by its folder.
             let folder = fs::read_link(entry.path().join("cwd")).unwrap_or_default();
             if command.contains(own) || folder.starts_with(own) {
                 found.push(command);

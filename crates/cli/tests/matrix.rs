@@ -18,7 +18,7 @@ use kinds::{KindOfRun, Place};
 use marks::{Effect, Marks};
 
 const STUDY: [&str; 2] = ["run", "study.toml"];
-/// Where an option is without effect, and nobody says so. The list is exact.
+/// Cells in which an option has no visible effect, and the reason. The list is exact.
 const SILENT: &str = include_str!("matrix/silent.txt");
 
 /// The commands that run something: those that tell of it while it goes on, and that can
@@ -59,7 +59,7 @@ fn options(command: &[String]) -> Vec<String> {
                 .map(str::to_owned),
         );
     }
-    // What it does not print is looked for by those who look at screens.
+    // Tests of screens cover what --quiet leaves out.
     found.retain(|it| it != "quiet");
     found.sort();
     found.dedup();

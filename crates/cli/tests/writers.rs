@@ -109,7 +109,7 @@ impl Kept {
     }
 }
 
-fn files(dir: &Path, below: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn files(dir: &Path, below: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir.join(below)).unwrap().flatten() {
         let name = below.join(entry.file_name());
         match entry.file_type().unwrap().is_dir() {

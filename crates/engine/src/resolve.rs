@@ -268,8 +268,8 @@ impl Uses<'_> {
         }
     }
 
-    /// The files of a `filename_format` that are there, and the first of each folder: it
-    /// tells what making one means.
+    /// The existing files of a `filename_format`, and the first name in each folder, which
+    /// stands for those that the job would create there.
     fn formatted(&mut self, pattern: &Path, writes: bool) -> io::Result<()> {
         let clones = spec::numjobs(self.job).max(1);
         let files = spec::number(self.job, "nrfiles").unwrap_or(1).max(1);

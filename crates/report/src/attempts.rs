@@ -23,8 +23,8 @@ struct StepKey {
     number: Option<u32>,
 }
 
-/// What tells an attempt from the others of its record: when it began, in ms since 1970
-/// UTC, and the number of its step.
+/// Identifies an attempt within its record: its start, in ms since 1970 UTC, and the number
+/// of its step.
 pub(crate) type AttemptKey = (u64, u32);
 
 /// Which attempts count, while the events of a record are read in order.

@@ -186,7 +186,7 @@ fn explained(command: Command, options: &[&'static str], why: &'static str) -> C
         let refuse = move |_: &str| Err::<String, _>(NotOffered(option, why));
         let is_it = |arg: &&Arg| arg.get_long() == Some(option);
         let known = command.get_arguments().find(is_it);
-        // Whoever reads a flag refuses it.
+        // A flag keeps its parser: its command refuses it.
         if known.is_some_and(|arg| matches!(arg.get_action(), ArgAction::SetTrue)) {
             return command;
         }

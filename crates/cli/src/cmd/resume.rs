@@ -55,7 +55,6 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let runs_dir = flags.which.runs_dir(global);
     if args.run.is_none() && is_campaign(&flags.which.dir) {
         let dir = run::current(&flags.which.dir, &runs_dir).map_err(failed)?;
-        dir.as_deref().map_or(Ok(()), must_be_planned)?;
         return super::run::resume(global, flags, dir.as_deref());
     }
     let within = Global {
@@ -68,7 +67,6 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let kept = head.as_ref().map(|head| head.flags.clone());
     match header.command.as_str() {
         run::COMMAND => {
-            must_be_planned(&dir)?;
             if let Some(head) = head {
                 flags.which.dir = head.folder;
             }
@@ -105,11 +103,14 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
 }
 
-/// A campaign that was killed before its plan was written has kept no options to go on with.
-fn must_be_planned(dir: &Path) -> anyhow::Result<()> {
+/// Refuses a campaign without a plan that was killed before its first step: it has kept no
+/// options to go on with.
+///
+/// # Errors
+/// The refusal, or that its record cannot be read.
+pub fn must_have_begun(dir: &Path) -> anyhow::Result<()> {
     let header = Entries::open(dir)?.header;
-    let is_planned = Head::read(dir).map_err(failed)?.is_some();
-    match is_planned || has_steps(dir) || run::machines_of(&header).is_some() {
+    match has_steps(dir) || run::machines_of(&header).is_some() {
         true => Ok(()),
         false => Err(cannot(dir, &header)),
     }

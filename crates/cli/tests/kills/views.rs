@@ -9,6 +9,7 @@ use fathom_testkit::ProgramUnderTest;
 use serde_json::Value;
 
 use super::copy;
+use crate::writers::files;
 
 /// What a run that nothing broke off says, and where its record stands.
 pub struct Views {
@@ -19,7 +20,7 @@ pub struct Views {
 impl Views {
     /// Keeps a copy of a record, and what is made of it.
     pub fn of_whole(program: &ProgramUnderTest, record: &Path) -> Self {
-        // Under the same name, which stands in what is made of it.
+        // Graphs and exports carry the name of the record.
         let whole = program
             .path()
             .join("whole")
@@ -124,8 +125,17 @@ fn views(program: &ProgramUnderTest, record: &Path) -> BTreeMap<String, String> 
     for format in ["ssv", "csv", "json"] {
         told(&["export", format, dir, "-o", place]);
     }
-    files(&out, &mut all);
-    let _ = fs::remove_dir_all(out);
+    if out.is_dir() {
+        let mut names = Vec::new();
+        files(&out, Path::new(""), &mut names);
+        let text = |name: &PathBuf| fs::read_to_string(out.join(name)).unwrap();
+        all.extend(
+            names
+                .iter()
+                .map(|name| (name.display().to_string(), text(name))),
+        );
+        fs::remove_dir_all(out).unwrap();
+    }
     all
 }
 
@@ -155,17 +165,4 @@ fn results_on(page: &str) -> String {
     let tracks = page.matches("<script type=track").count();
     rows.push(format!("{graphs} graphs of steps, {tracks} tracks"));
     rows.join("\n")
-}
-
-/// All files below a folder, with their text.
-fn files(dir: &Path, all: &mut BTreeMap<String, String>) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        match entry.file_type().unwrap().is_dir() {
-            true => files(&entry.path(), all),
-            false => {
-                let name = entry.path().display().to_string();
-                all.insert(name, fs::read_to_string(entry.path()).unwrap());
-            }
-        }
-    }
 }

@@ -1,7 +1,6 @@
 //! How each kind of run is run shortly.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::OnceLock;
@@ -11,6 +10,7 @@ use fathom_testkit::{Lab, LoopDevice, ProgramUnderTest, skip};
 use super::marks::Marks;
 use super::values;
 use crate::kills::copy;
+use crate::writers::files;
 
 const DRIVE: &str =
     "format = \"fathom-sim-device\"\nversion = 1\nbandwidth_mib = 3000\ncapacity_gib = 3\n";
@@ -266,24 +266,11 @@ impl Place {
     }
 
     /// Names of its files but those of records and of the state.
-    pub fn files(&self) -> BTreeSet<String> {
-        let mut all = BTreeSet::new();
-        list(self.0.path(), self.0.path(), &mut all);
-        all
-    }
-}
-
-fn list(top: &Path, dir: &Path, all: &mut BTreeSet<String>) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let path = entry.path();
-        let name = path.strip_prefix(top).unwrap().display().to_string();
-        if name.starts_with("fathom-runs/") || name.starts_with("state/") {
-            continue;
-        }
-        match path.is_dir() {
-            true => list(top, &path, all),
-            false => drop(all.insert(name)),
-        }
+    pub fn files(&self) -> BTreeSet<PathBuf> {
+        let mut all = Vec::new();
+        files(self.0.path(), Path::new(""), &mut all);
+        let is_kept = |name: &PathBuf| name.starts_with("fathom-runs") || name.starts_with("state");
+        all.into_iter().filter(|name| !is_kept(name)).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ pub struct Marks {
     /// Name, tags and facts, the plan, and what happened, without times.
     pub record: BTreeSet<String>,
     /// Names of files beside the record.
-    files: BTreeSet<String>,
+    files: BTreeSet<PathBuf>,
     is_json: bool,
     has_colours: bool,
 }
@@ -110,7 +110,7 @@ fn told(record: &Path) -> BTreeSet<String> {
     let mut steps = steps.collect();
     all.append(&mut steps);
     all.iter_mut().for_each(leave_place);
-    // A step that was broken off stands there twice.
+    // The record lists every attempt of a step: a set has each once.
     all.iter().map(Value::to_string).collect()
 }
 

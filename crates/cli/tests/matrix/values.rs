@@ -8,7 +8,7 @@ pub fn of(kinds: &[&str], option: &str) -> Vec<String> {
     let dashed = format!("--{option}");
     match value {
         "" => vec![dashed],
-        // A value that may be left out stands behind the sign.
+        // An optional value is joined with '='.
         _ if value.starts_with('=') => vec![format!("{dashed}{value}")],
         value => vec![dashed, value.to_owned()],
     }

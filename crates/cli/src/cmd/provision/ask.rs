@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::ValueEnum as _;
 use fathom_campaign::folder::{CONFIG, shipped};
 use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::plan::Overrides;
@@ -175,7 +174,7 @@ fn resumed(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> 
     if let Some(engine) = args.engine {
         batch.facts.how.engine = engine.name().to_owned();
     }
-    let engine = EngineOrSim::from_str(&batch.facts.how.engine, true).ok();
+    let engine = EngineOrSim::named(&batch.facts.how.engine);
     check_engine(engine, false, args.fio.is_some())?;
     let mut overrides = overrides(args);
     overrides.max_written = overrides.max_written.or(batch.facts.how.max_written);

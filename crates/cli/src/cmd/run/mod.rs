@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::ValueEnum as _;
 use fathom_campaign::flow::{Ending, RunOptions};
 use fathom_campaign::plan::{MeasureOrder, Overrides};
 use fathom_campaign::run::{
@@ -182,7 +181,7 @@ impl Flags {
     /// # Errors
     /// As [`check_engine`].
     pub fn must_fit(&self, options: &RunOptions) -> Result<(), ExitError> {
-        let engine = EngineOrSim::from_str(&options.engine, true).ok();
+        let engine = EngineOrSim::named(&options.engine);
         check_engine(engine, self.sim.is_some(), self.fio.is_some())
     }
 
@@ -288,10 +287,11 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 
 /// Goes on with a campaign, whose current record is this one.
 pub fn resume(global: &Global, mut flags: Flags, record: Option<&Path>) -> anyhow::Result<Exit> {
-    if let Some(dir) = record
-        && let Some(head) = Head::read(dir).map_err(failed)?
-    {
-        flags.fill(kept_flags(dir, head.flags)?);
+    if let Some(dir) = record {
+        match Head::read(dir).map_err(failed)? {
+            Some(head) => flags.fill(kept_flags(dir, head.flags)?),
+            None => super::resume::must_have_begun(dir)?,
+        }
     }
     go(global, &flags, RunStart::Resume)
 }
