@@ -416,10 +416,9 @@ fn a_gate_that_cannot_judge_does_not_pass() {
         let runs = [1, 3, 5].map(|n| record_of(dir.path(), ("x", job, dir_of), n, 1000 + n, "6.1"));
         runs.join(" ")
     };
-    let (writes, renamed) = (
-        others("mix", Direction::Write),
-        others("other", Direction::Write),
-    );
+    let writes = others("mix", Direction::Write);
+    let other = others("other", Direction::Write);
+    let renamed = others("other", Direction::Read);
     for (what, line, allowed, result) in [
         ("slower", format!("{fast} --with {slow}"), 7, "regressed"),
         ("faster", format!("{slow} --with {fast}"), 0, "passed"),
@@ -437,6 +436,12 @@ fn a_gate_that_cannot_judge_does_not_pass() {
         ),
         (
             "no job in common",
+            format!("{fast} --with {other}"),
+            7,
+            "cannot_judge",
+        ),
+        (
+            "the same by another name",
             format!("{fast} --with {renamed}"),
             7,
             "cannot_judge",

@@ -256,3 +256,22 @@ fn an_option_takes_effect_on_a_host_or_is_refused() {
     });
     judge(&["host"], &silent);
 }
+
+/// Whoever names a fio does not mean another engine where it is missing: series of `quick`
+/// once went on with the native one.
+#[test]
+fn a_fio_that_is_named_and_not_there_is_told_by_each_kind() {
+    let silent = each_kind(&KindOfRun::of_any_engine, &|kind, silent| {
+        for more in [&[][..], &["--dry-run".to_owned()]] {
+            let place = Place::new(kind);
+            let before = place.files();
+            let output = place.run_without_fio(&kind.words(more));
+            let told = String::from_utf8_lossy(&output.stderr);
+            let is_told = output.status.code() == Some(5) && told.contains("/nowhere/fio");
+            if !is_told || place.files() != before {
+                silent.push(format!("{} {more:?}: {output:?}", kind.name));
+            }
+        }
+    });
+    assert!(silent.is_empty(), "{silent:#?}");
+}

@@ -85,10 +85,17 @@ impl Gate {
             let name = format!("{} {}", crate::compare::title(row), row.figure.name());
             (name, row.comparison)
         };
-        let rows: Vec<_> = doc.rows.iter().map(named).collect();
+        let (renamed, common): (Vec<_>, Vec<_>) = doc.rows.iter().partition(|row| row.is_renamed);
+        let rows: Vec<_> = common.into_iter().map(named).collect();
         let mut missing = crate::compare::unmatched(doc);
+        let names = renamed.iter().map(|row| {
+            let jobs = &row.job;
+            format!("the job has another name on each side: {jobs}")
+        });
+        missing.extend(names);
+        missing.dedup();
         if rows.is_empty() {
-            missing.insert(0, "no figure is in both sides".to_owned());
+            missing.insert(0, "no job is in both sides".to_owned());
         }
         Self::of(conditions, &rows, missing)
     }

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_engine::Control;
 use fathom_engine::choice::{self, Chosen, MissingCapability, Wish};
+use fathom_engine::fio::version::Program;
 use fathom_fleet::ssh::SshError;
 use fathom_model::{Event, Exit, FailureKind, RunStatus};
 use fathom_record::{Entries, Header, RecordError};
@@ -257,6 +258,8 @@ impl<'h> PlannedSeries<'h> {
         if site.fio.is_none() && order.wish() != Wish::Native {
             match install(host, order, &site, observer) {
                 Ok(with_fio) => site = with_fio,
+                // Whoever names a fio does not mean another engine where it is missing.
+                Err(error) if is_fio_named(host, order) => return Err(error),
                 Err(error) => fio_lack = Some(error.to_string()),
             }
         }
@@ -319,6 +322,12 @@ impl<'h> PlannedSeries<'h> {
     }
 }
 
+/// Whether a certain fio is asked for, by an option or, on this machine, by `FATHOM_FIO`.
+fn is_fio_named(host: &dyn QuickHost, order: &QuickRequest) -> bool {
+    let fio = order.options.fio.as_deref();
+    fio.is_some() || (host.is_here() && Program::is_named(None))
+}
+
 /// Brings fio to a host that lacks it; gives the host as it is then.
 fn install(
     host: &dyn QuickHost,
@@ -327,9 +336,16 @@ fn install(
     observer: &mut Observer,
 ) -> Result<Site, QuickError> {
     let name = &site.environment.hostname;
-    if let Some(fio) = &order.options.fio {
-        let what = format!("{} is no fio that starts on {name}", fio.display());
-        return Err(QuickError::Missing(what));
+    if is_fio_named(host, order) {
+        let named = order.options.fio.as_deref();
+        let lack = match Program::find(named).and_then(|fio| fio.version()) {
+            Err(failure) if host.is_here() => failure.to_string(),
+            _ => {
+                let fio = named.unwrap_or(Path::new("fio")).display();
+                format!("{fio} is no fio that starts on {name}")
+            }
+        };
+        return Err(QuickError::Missing(lack));
     }
     if !order.may_install || !site.is_root {
         return Err(install::refusal(name, order.may_install));

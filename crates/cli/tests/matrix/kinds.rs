@@ -47,8 +47,13 @@ impl KindOfRun {
     /// As a run on this machine; `None`, and told, where it has not the device for it.
     pub fn of(command: &[String]) -> Option<Self> {
         let name = command.join(" ");
-        let (base, plan) = base(&name);
         let is_real = ["prio", "run", "tune", "purge"].contains(&&*name);
+        Self::on_a_device(command, is_real)
+    }
+
+    fn on_a_device(command: &[String], is_real: bool) -> Option<Self> {
+        let name = command.join(" ");
+        let (base, plan) = base(&name);
         let device = match is_real.then(|| LoopDevice::new(4 << 20)).transpose() {
             Ok(device) => device,
             Err(reason) => {
@@ -125,6 +130,21 @@ impl KindOfRun {
             _ => return None,
         };
         kind.base = base.replace("DEVICE", path.as_deref().unwrap_or_default());
+        kind.is_on_hosts = true;
+        Some(kind)
+    }
+
+    /// As a run that has not been told by which engine; `None` where it has none.
+    pub fn of_any_engine(command: &[String]) -> Option<Self> {
+        let mut kind = Self::on_a_device(command, true)?;
+        if !kind.options.iter().any(|option| option == "engine") {
+            return None;
+        }
+        kind.base = kind.base.replace(SIM, "").replace("--engine native", "");
+        if kind.base.contains("/dev/") || kind.name == "run" {
+            let device = kind.device.as_ref()?.path().display();
+            kind.base = format!("{} --destroy {device}=4MiB", kind.base);
+        }
         kind.is_on_hosts = true;
         Some(kind)
     }
@@ -243,6 +263,13 @@ impl Place {
     pub fn run(&self, words: &[String]) -> Output {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         self.0.run(&words)
+    }
+
+    /// Runs it with a fio that is not there.
+    pub fn run_without_fio(&self, words: &[String]) -> Output {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let mut command = self.0.command(&words);
+        command.env("FATHOM_FIO", "/nowhere/fio").output().unwrap()
     }
 
     /// Runs it with the hosts of a lab.

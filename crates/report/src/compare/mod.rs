@@ -90,6 +90,9 @@ pub struct CompareRow {
     pub step: Option<String>,
     /// The job; its name on the other side where that is another.
     pub job: String,
+    /// Whether step or job have another name on the other side: no gate relies on it.
+    #[serde(skip)]
+    pub is_renamed: bool,
     /// Direction.
     pub dir: Direction,
     /// Which figure.
@@ -194,6 +197,7 @@ pub fn comparison(request: &CompareRequest) -> CompareDocument {
         .map(|(row, comparison)| CompareRow {
             step: row.step.clone(),
             job: row.job.clone(),
+            is_renamed: row.is_renamed,
             dir: row.dir,
             figure: row.figure,
             runs: [row.sides.a.len(), row.sides.b.len()],

@@ -37,6 +37,7 @@ type JobKey = (Option<String>, String, usize);
 pub(super) struct PairedFigure {
     pub step: Option<String>,
     pub job: String,
+    pub is_renamed: bool,
     pub dir: Direction,
     pub figure: CompareFigure,
     pub sides: FigureSides,
@@ -131,9 +132,10 @@ impl Pairing {
         if a != b {
             earlier.extend(of(&request.earlier, b));
         }
-        let name = match a.1 == b.1 && a.0 == b.0 {
-            true => a.1.clone(),
-            false => format!("{} / {}", a.1, b.1),
+        let is_renamed = (&a.0, &a.1) != (&b.0, &b.1);
+        let name = match is_renamed {
+            false => a.1.clone(),
+            true => format!("{} / {}", a.1, b.1),
         };
         if let [Some((_, one)), Some((_, other))] = [sides[0].first(), sides[1].first()] {
             self.options.extend(options_between(&name, one, other));
@@ -166,6 +168,7 @@ impl Pairing {
                 self.rows.push(PairedFigure {
                     step: a.0.clone(),
                     job: name.clone(),
+                    is_renamed,
                     dir,
                     figure,
                     sides: FigureSides {

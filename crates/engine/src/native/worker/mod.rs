@@ -78,6 +78,8 @@ pub(super) struct Worker {
     measures: Measures,
     draining: bool,
     measuring: bool,
+    /// Directions in which an I/O may begin: what replays a log follows the log.
+    permitted: [bool; 3],
     issued_bytes: u64,
     issued_ios: u64,
     /// Bytes and I/Os that end it.
@@ -172,6 +174,8 @@ impl Worker {
         let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize, &job.memory)?;
         let filler = filler(&job, &plan, (seed, data_seeds), &mut buffers);
         let (most_bytes, most_ios) = ends(&job, &plan);
+        let replay = ReplaySource::new(&job, &plan);
+        let permitted = DirIndex::ALL.map(|dir| replay.is_some() || job.pattern.has_share(dir));
         let mut worker = Self {
             verify: Verifier::new(&job, &plan)?,
             source: IoSource::new(&job, &plan, mix(seed, 2)),
@@ -193,10 +197,11 @@ impl Worker {
             end: u64::MAX,
             draining: false,
             measuring: false,
+            permitted,
             failure: None,
             ring,
             iolog,
-            replay: ReplaySource::new(&job, &plan),
+            replay,
             flow,
             zoned: ZonedPart::new(&job, &plan),
             search: DepthSearch::new(&job.latency, depth, &clock),
