@@ -4,6 +4,7 @@
 //! messages. Kinds and options are found in the help texts, so new ones are included.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::sync::Mutex;
 use std::thread;
 
@@ -265,11 +266,62 @@ fn a_fio_that_is_named_and_not_there_is_told_by_each_kind() {
         for more in [&[][..], &["--dry-run".to_owned()]] {
             let place = Place::new(kind);
             let before = place.files();
-            let output = place.run_without_fio(&kind.words(more));
+            let output = place.run_with(&[("FATHOM_FIO", "/nowhere/fio")], &kind.words(more));
             let told = String::from_utf8_lossy(&output.stderr);
             let is_told = output.status.code() == Some(5) && told.contains("/nowhere/fio");
             if !is_told || place.files() != before {
                 silent.push(format!("{} {more:?}: {output:?}", kind.name));
+            }
+        }
+    });
+    assert!(silent.is_empty(), "{silent:#?}");
+}
+
+/// Killed, and gone on with from another shell: from another folder, with another home, and
+/// with other values of the variables that its texts name.
+#[test]
+fn a_run_goes_on_as_it_was_started_whoever_goes_on_with_it() {
+    let silent = each_kind(&KindOfRun::of, &|kind, silent| {
+        if kind.is_long() {
+            return;
+        }
+        let study = kind.plan.clone();
+        for plan in [None, study.as_deref()]
+            .iter()
+            .take(1 + usize::from(study.is_some()))
+        {
+            let place = Place::new(kind);
+            place.name_by_variable();
+            let words = match plan {
+                Some(plan) => {
+                    place.file("study.toml", plan);
+                    STUDY.map(str::to_owned).to_vec()
+                }
+                None => kind.words(&[]),
+            };
+            let began = [("MYF", "scratch"), ("DEV", "/dev/nvme7n1")];
+            let output = place.run_with(&began, &words);
+            assert!(output.status.success(), "{}: {output:#?}", kind.name);
+            let whole = Marks::of(&place, &output);
+            let record = place.records().pop().unwrap();
+            marks::cut(&record);
+            let elsewhere = tempfile::tempdir().unwrap();
+            let resume = ["resume", "-q", record.to_str().unwrap()].map(str::to_owned);
+            let mut command = place.command(&[&resume[..], &kind.confirmed()].concat());
+            command.current_dir(elsewhere.path());
+            command.env("HOME", elsewhere.path());
+            command.env("XDG_STATE_HOME", elsewhere.path().join("state"));
+            command.env("PATH", "/usr/bin:/bin");
+            command.envs([("MYF", "precious"), ("DEV", "/dev/nvme6n1")]);
+            let resumed = command.output().unwrap();
+            let told = String::from_utf8_lossy(&resumed.stderr);
+            let is_left = fs::read_dir(elsewhere.path()).unwrap().next().is_some();
+            let goes_on = resumed.status.code() == whole.code
+                && told.contains("HOME")
+                && Marks::of(&place, &resumed).record == whole.record;
+            if is_left || !goes_on {
+                let by = if plan.is_some() { "plan" } else { "command" };
+                silent.push(format!("{by} {}: {resumed:?}", kind.name));
             }
         }
     });

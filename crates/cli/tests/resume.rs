@@ -649,3 +649,107 @@ fn a_fio_that_is_named_and_not_there_is_not_replaced_by_another_engine() {
     }
     assert!(program.records().is_empty());
 }
+
+/// What its texts name stays what it was when the run began: once another file was
+/// overwritten whose name stood in the same variable by then.
+#[test]
+fn a_variable_that_is_set_otherwise_by_now_leads_to_no_other_file() {
+    const JOB: &str = "[w]\nrw=write\nfilename=${MYF}\nsize=64k\n";
+    let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+    program.file("file.fio", JOB);
+    let study = format!(
+        "engine = \"native\"\n\
+         [[step]]\nname = \"on\"\ncommand = \"echo $MYF >> done\"\nundo = \"echo $MYF >> undone\"\n\
+         [[step]]\nname = \"wait\"\ncommand = \"touch reached; test -e go || sleep 600\"\n\
+         [[step]]\nname = \"text\"\njob = \"\"\"\n{JOB}exec_postrun=echo $MYF >> ran\n\"\"\"\n\
+         [[step]]\nname = \"file\"\njob = \"file.fio\"\n"
+    );
+    program.file("study.toml", &study);
+    let precious = program.file("precious", "precious");
+    let at = |name: &str| program.path().join(name);
+    let begin = || {
+        let mut command = program.command(&["run", "study.toml", "-q"]);
+        let mut child = command.env("MYF", "scratch").spawn().unwrap();
+        await_that("the run waits", || at("reached").exists());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_file(at("reached")).unwrap();
+        program.records().pop().unwrap()
+    };
+    let go_on = |args: &[&str]| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut command = program.command(args);
+        command.current_dir(elsewhere.path()).env("MYF", "precious");
+        command.output().unwrap()
+    };
+    let record = begin();
+    program.file("go", "");
+    let resumed = go_on(&["resume", record.to_str().unwrap()]);
+    let told = String::from_utf8_lossy(&resumed.stderr);
+    assert!(resumed.status.success(), "{resumed:?}");
+    assert!(told.contains("set now: MYF"), "{told}");
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    assert_eq!(fs::metadata(at("scratch")).unwrap().len(), 64 << 10);
+    let lines = |name: &str| fs::read_to_string(at(name)).unwrap();
+    assert_eq!(lines("ran"), "scratch\n");
+    assert_eq!(lines("undone"), "scratch\n");
+    // By whoever puts it back.
+    fs::remove_file(at("go")).unwrap();
+    begin();
+    assert!(go_on(&["restore"]).status.success());
+    assert_eq!(lines("undone"), "scratch\nscratch\n");
+}
+
+/// A link that another program has moved meanwhile.
+#[test]
+fn a_target_that_has_changed_since_the_start_is_refused() {
+    let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+    let jobs = "[global]\nioengine=psync\nrw=write\nfilename=link\nsize=64k\n[long]\nrate=1k\n[late]\nstonewall\n";
+    program.file("a.fio", jobs);
+    let study = "engine = \"native\"\n[[step]]\ncommand = \"touch reached; test -e go || sleep 600\"\n[[step]]\njob = \"a.fio\"\n";
+    program.file("study.toml", study);
+    let at = |name: &str| program.path().join(name);
+    let lead_to = |name: &str| {
+        let _ = fs::remove_file(at("link"));
+        std::os::unix::fs::symlink(at(name), at("link")).unwrap();
+    };
+    program.file("scratch", "");
+    let precious = program.file("precious", "precious");
+    for (args, reached) in [
+        (["job", "run", "a.fio", "--engine=native"], "scratch"),
+        (["run", "study.toml", "-q", "--json"], "reached"),
+    ] {
+        program.file("scratch", "");
+        lead_to("scratch");
+        let mut child = program.start(&args);
+        await_that("it has begun", || {
+            fs::metadata(at(reached)).is_ok_and(|meta| reached == "reached" || meta.len() > 0)
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+        lead_to("precious");
+        program.file("go", "");
+        let record = program.records().pop().unwrap();
+        let resume = |more: &[&str]| {
+            let resume = ["resume", record.to_str().unwrap()];
+            program.run(&[&resume[..], more].concat())
+        };
+        for more in [&["--dry-run"][..], &[]] {
+            let refused = resume(more);
+            let told = String::from_utf8_lossy(&refused.stderr);
+            assert_eq!(
+                refused.status.code(),
+                Some(4),
+                "{args:?} {more:?}: {refused:?}"
+            );
+            assert!(told.contains("now it leads to"), "{told}");
+        }
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+        lead_to("scratch");
+        if reached == "reached" {
+            fs::write(at("a.fio"), jobs.replace("rate=1k", "")).unwrap();
+            let resumed = resume(&[]);
+            assert!(resumed.status.success(), "{resumed:?}");
+        }
+    }
+}

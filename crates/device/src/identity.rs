@@ -25,6 +25,7 @@ pub fn target(sys: &Sys, path: &Path) -> Target {
         path: path.to_owned(),
         device,
         file_system,
+        leads_to: None,
     }
 }
 

@@ -46,6 +46,7 @@ pub mod resolve;
 pub mod select;
 pub mod sim;
 mod unsupported;
+pub mod variables;
 
 /// Takes the events of a run in order.
 pub trait Sink {

@@ -2,7 +2,8 @@
 
 use fathom_model::{Failure, FailureKind, JobSpec};
 
-use crate::jobfile::{JobFile, Severity, spec, variable};
+use crate::jobfile::{JobFile, Severity, spec};
+use crate::variables::variable;
 use crate::{EngineError, Request};
 
 /// A refusal of a job file or an option.

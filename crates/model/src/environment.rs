@@ -55,6 +55,9 @@ pub struct Target {
     /// The file system, when the target is a file or folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system: Option<FileSystem>,
+    /// Where it leads, when a link lies on the way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leads_to: Option<PathBuf>,
 }
 
 /// Identity and settings of a block device (the whole disk under a partition).

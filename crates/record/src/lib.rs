@@ -27,12 +27,14 @@ mod tags;
 mod undo;
 mod writer;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use fathom_model::Environment;
+use fathom_model::environment::Target;
 use serde::{Deserialize, Serialize};
 
 pub use chain::Chain;
@@ -76,6 +78,14 @@ pub struct Header {
     /// Where it ran; absent for imported results.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<Environment>,
+    /// Variables that it was started with and depends on, for when it goes on; `null` is
+    /// one that was not set.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, Option<String>>,
+    /// What its jobs used as it was started, for when it goes on: devices, links, and the
+    /// folders of all files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<Target>,
     /// Facts of the command of its own kind (for the quick series its group,
     /// path, sizes; for an import the file it came from).
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
@@ -93,8 +103,18 @@ impl Header {
             command: command.to_owned(),
             started_ms: now_ms(),
             environment: None,
+            variables: BTreeMap::new(),
+            targets: Vec::new(),
             facts: serde_json::Map::new(),
         }
+    }
+}
+
+impl Header {
+    /// Leaves out what only its own machine and user can go on with.
+    pub(crate) fn forget_start(&mut self) {
+        self.variables.clear();
+        self.targets.clear();
     }
 }
 

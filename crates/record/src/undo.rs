@@ -4,6 +4,7 @@
 //! the user's state folder, there as long as something has to be put back. A run that
 //! was killed leaves it behind.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -75,6 +76,9 @@ pub struct CommandUndo {
     pub command: String,
     /// Where it is run.
     pub folder: PathBuf,
+    /// The variables that it depends on, as they were then; `null` is one that was not set.
+    #[serde(default)]
+    pub variables: BTreeMap<String, Option<String>>,
     /// What it takes back.
     pub undoes: String,
     /// When that was done, ms since 1970 UTC.

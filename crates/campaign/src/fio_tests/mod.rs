@@ -14,6 +14,7 @@ use fathom_engine::fio::failures::{Evidence, FioEnd, judge};
 use fathom_engine::fio::import::{self, FioOutput};
 use fathom_engine::jobfile::{JobFile, table};
 use fathom_engine::regular;
+use fathom_engine::variables::variable;
 use fathom_model::{Failure, FailureKind, Point, Results};
 
 /// Larger files are no reports of fio.
@@ -181,7 +182,7 @@ fn written(bytes: &[u8], path: &Path) -> Vec<(String, String)> {
         "iodepth_batch_complete_max",
     ];
     let text = String::from_utf8_lossy(bytes);
-    let checked = JobFile::parse(&text, path, &|name| std::env::var(name).ok());
+    let checked = JobFile::parse(&text, path, &variable);
     let Some(job) = checked.file.jobs().into_iter().next() else {
         return Vec::new();
     };

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use fathom_engine::Control;
+use fathom_engine::{Control, variables};
 use fathom_model::{Event, Stage, StageEnd, StageKind};
 use fathom_record::{CommandUndo, UndoFile, UndoNote, now_ms};
 
@@ -37,6 +37,9 @@ impl ShellCommand {
     /// goes on.
     #[must_use]
     pub fn task(self) -> Task {
+        // They are kept with the run.
+        let texts = std::iter::once(&self.command).chain(&self.undo);
+        texts.for_each(|text| drop(variables::of_command(text)));
         let kind = match self.undo {
             Some(_) => StageKind::Switch,
             None => StageKind::Command,
@@ -58,6 +61,7 @@ impl ShellCommand {
         let output = File::create(raw.join(format!("{}.out", self.name.replace('/', "-"))))?;
         let mut shell = Command::new("sh");
         shell.args(["-c", &self.command]).current_dir(&self.folder);
+        variables::set_given(&mut shell);
         shell
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
@@ -88,6 +92,7 @@ impl Act for ShellCommand {
             note: UndoNote::Command(CommandUndo {
                 command: command.clone(),
                 folder: self.folder.clone(),
+                variables: variables::of_command(command),
                 undoes: self.command.clone(),
                 at_ms,
                 pid,

@@ -8,7 +8,7 @@ use fathom_device::Hold;
 use fathom_engine::existing::{self, Owner};
 use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::SIMULATED;
-use fathom_engine::{Control, Sink as _};
+use fathom_engine::{Control, Sink as _, variables};
 use fathom_fleet::local::Session;
 use fathom_fleet::{MaxErrors, TargetCheck};
 use fathom_model::environment::Target;
@@ -26,6 +26,7 @@ use crate::budget::{Over, SpendLimits};
 use crate::ledger::{BytesWritten, Ledgers};
 use crate::plan::Speed;
 use crate::run::device_watch::DeviceWatch;
+use crate::run::identity::UsedPaths;
 use crate::run::planfile::{self, CampaignPlan, PLAN_FILE};
 use crate::run::prepare::{self, Wants, Whose};
 use crate::run::{RunError, identity, records};
@@ -160,6 +161,8 @@ pub(crate) struct Extras<'f> {
     pub(crate) enters_written: bool,
     /// How fast the device can be written.
     pub(crate) speed: Option<Speed>,
+    /// What the jobs use, which is kept in the record.
+    pub(crate) uses: UsedPaths,
     /// A log beside the record.
     pub(crate) log: Option<&'f mut dyn RunLog>,
 }
@@ -249,13 +252,22 @@ impl<'f> Flow<'f> {
     }
 
     fn with(self, mut checked: Checked, past: PastStarts) -> Result<Ready<'f>, RunError> {
+        let uses = match checked.is_here && !checked.selected.is_simulated() {
+            true => prepare::used_paths(self.script, &past.history.resumed(), &self.work_dir)?,
+            false => UsedPaths::default(),
+        };
         if let Some(header) = &past.header {
             self.must_fit(header, &checked.selected, &checked.environment)?;
+            records::must_lead(header, &uses)?;
             let before = header.environment.iter();
             let changes = before.flat_map(|b| identity::changes(b, &checked.environment));
             checked.notes.extend(changes.collect::<Vec<_>>());
         }
-        Ok(self.ready(checked, past, Extras::default()))
+        let extras = Extras {
+            uses,
+            ..Extras::default()
+        };
+        Ok(self.ready(checked, past, extras))
     }
 
     /// As it is, with checks of the caller's own, of the record too.
@@ -451,6 +463,8 @@ impl<'f> Ready<'f> {
         };
         let mut header = Header::new(&format!("{}{mark}", flow.name), flow.command);
         header.environment = Some(self.checked.environment.clone());
+        header.variables = variables::read();
+        header.targets = self.extras.uses.kept();
         header.facts = flow.facts.clone();
         // What keeps its configuration has it in its plan.
         if flow.kept == KeptPlan::Tasks {

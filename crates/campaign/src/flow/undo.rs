@@ -11,6 +11,7 @@ use fathom_device::process::Process;
 use fathom_device::settings::{SettingError, Settings};
 use fathom_device::switches::Switches;
 use fathom_device::{Hold, Sys, SysBlock, identity};
+use fathom_engine::variables;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Event, SettingValue};
 use fathom_record::{
@@ -284,6 +285,7 @@ fn command_back(undo: &CommandUndo) -> Result<(), RunError> {
     command
         .args(["-c", &undo.command])
         .current_dir(&undo.folder);
+    variables::set(&mut command, &undo.variables);
     let ended = command.stdin(Stdio::null()).status();
     let status = ended.map_err(|error| failed(format!("cannot be started: {error}")))?;
     match status.success() {

@@ -291,8 +291,8 @@ impl RemoteAnswer {
                 memory_bytes,
                 targets: vec![Target {
                     path: parent,
-                    device: None,
                     file_system,
+                    ..Target::default()
                 }],
                 ..Environment::default()
             },

@@ -1,7 +1,10 @@
 //! Whether the device under test is still the one that a record speaks of.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
+use fathom_device::Sys;
+use fathom_engine::checked::CheckedPaths;
 use fathom_model::Environment;
 use fathom_model::environment::{BlockDevice, Target};
 
@@ -15,13 +18,23 @@ pub(crate) fn dut<'e>(environment: Option<&'e Environment>, dut: &Path) -> Optio
 pub(crate) fn difference(before: &Target, now: &Target) -> Option<String> {
     match (&before.device, &now.device) {
         (Some(before), Some(now)) => other_device(before, now),
-        (None, None) => (before.path != now.path).then(|| {
+        (None, None) if before.path == now.path => (before.leads_to != now.leads_to).then(|| {
+            let led = |to: &Option<PathBuf>| match to {
+                Some(to) => format!("to {}", to.display()),
+                None => "nowhere else".to_owned(),
+            };
             format!(
-                "it was measured on {}, now it is {}",
-                before.path.display(),
-                now.path.display()
+                "{} led {}, now it leads {}",
+                now.path.display(),
+                led(&before.leads_to),
+                led(&now.leads_to)
             )
         }),
+        (None, None) => Some(format!(
+            "it was measured on {}, now it is {}",
+            before.path.display(),
+            now.path.display()
+        )),
         (Some(before), None) => Some(format!(
             "it was measured on the device {}, and {} is none",
             before.name,
@@ -32,6 +45,96 @@ pub(crate) fn difference(before: &Target, now: &Target) -> Option<String> {
             now.name
         )),
     }
+}
+
+/// What the paths that jobs use lead to.
+#[derive(Debug, Default)]
+pub(crate) struct UsedPaths {
+    /// The folders of all of them, each once.
+    folders: Vec<Target>,
+    /// All of them.
+    paths: Vec<Target>,
+}
+
+impl UsedPaths {
+    /// Follows them.
+    pub(crate) fn of<'p>(paths: impl Iterator<Item = &'p Path>) -> Self {
+        let sys = Sys::live();
+        let mut folders = BTreeMap::new();
+        let mut used = Self::default();
+        for path in paths {
+            let folder = path.parent().unwrap_or(path);
+            let real = folders
+                .entry(folder.to_owned())
+                .or_insert_with(|| real_folder(folder));
+            let device = sys.by_path(path);
+            let device = device.map(|node| fathom_device::identity::block_device(&sys, &node));
+            let plain = path.file_name().map(|name| real.join(name));
+            let leads_to = Some(CheckedPaths::of([path]).real(path));
+            used.paths.push(Target {
+                leads_to: leads_to
+                    .filter(|to| device.is_none() && Some(to) != plain.as_ref() && to != path),
+                device,
+                ..of_path(path)
+            });
+        }
+        let each = folders.into_iter().map(|(path, real)| Target {
+            leads_to: (real != path).then_some(real),
+            ..of_path(&path)
+        });
+        used.folders = each.collect();
+        used
+    }
+
+    /// What is kept of them: of most files their folder says enough.
+    pub(crate) fn kept(&self) -> Vec<Target> {
+        let is_special = |path: &&Target| path.device.is_some() || path.leads_to.is_some();
+        let special = self.paths.iter().filter(is_special);
+        self.folders.iter().chain(special).cloned().collect()
+    }
+
+    /// What tells them from those that a record has kept; `None`: they are the same.
+    pub(crate) fn difference(&self, kept: &[Target]) -> Option<String> {
+        // A record of an older Fathom says nothing.
+        kept.first()?;
+        let of = |path: &Path| kept.iter().find(|target| target.path == path);
+        let folders = self.folders.iter().map(|now| (of(&now.path), now));
+        let paths = self.paths.iter().map(|now| match of(&now.path) {
+            Some(before) => (Some(before.clone()), now),
+            None => (
+                now.path.parent().and_then(of).map(|_| of_path(&now.path)),
+                now,
+            ),
+        });
+        let mut all = folders
+            .map(|(before, now)| (before.cloned(), now))
+            .chain(paths);
+        all.find_map(|(before, now)| match before {
+            Some(before) => difference(&before, now),
+            None => Some(format!(
+                "{} is to be used, which it did not use before",
+                now.path.display()
+            )),
+        })
+    }
+}
+
+fn of_path(path: &Path) -> Target {
+    Target {
+        path: path.to_owned(),
+        ..Target::default()
+    }
+}
+
+/// A folder without links, also one that is not there yet.
+fn real_folder(folder: &Path) -> PathBuf {
+    let real = folder.ancestors().find_map(|above| {
+        let real = std::fs::canonicalize(above).ok()?;
+        Some(real.join(folder.strip_prefix(above).ok()?))
+    });
+    real.unwrap_or_else(|| folder.to_owned())
+        .components()
+        .collect()
 }
 
 /// Identifiers tell devices apart, else serial numbers; where there are none their by-id
@@ -93,6 +196,50 @@ pub(crate) fn changes(before: &Environment, now: &Environment) -> Vec<String> {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_link_that_was_moved_and_a_path_that_is_new_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().canonicalize().unwrap().join(name);
+        let link = |to: &str, name: &str| {
+            let _ = std::fs::remove_file(at(name));
+            std::os::unix::fs::symlink(at(to), at(name)).unwrap();
+        };
+        for folder in ["a", "b"] {
+            std::fs::create_dir(at(folder)).unwrap();
+            std::fs::write(at(folder).join("f"), "").unwrap();
+        }
+        link("a", "folder");
+        link("a/f", "file");
+        let paths = ["folder/f", "folder/new", "file", "a/f", "later/on/f"].map(at);
+        let used = || UsedPaths::of(paths.iter().map(PathBuf::as_path));
+        let kept = used().kept();
+        let names: Vec<_> = kept.iter().map(|it| it.path.clone()).collect();
+        let folders = ["", "a", "folder", "later/on", "file"];
+        assert_eq!(
+            names,
+            folders.map(|name| at(name).components().collect::<PathBuf>())
+        );
+        assert_eq!(used().difference(&kept), None);
+        assert_eq!(used().difference(&[]), None);
+        std::fs::create_dir_all(at("later/on")).unwrap();
+        std::fs::write(at("folder/new"), "").unwrap();
+        assert_eq!(used().difference(&kept), None, "what the run made itself");
+        link("b/f", "file");
+        assert!(used().difference(&kept).unwrap().contains("/b/f"));
+        std::fs::remove_file(at("file")).unwrap();
+        std::fs::write(at("file"), "").unwrap();
+        assert!(used().difference(&kept).unwrap().contains("nowhere else"));
+        link("a/f", "file");
+        link("b", "folder");
+        assert!(used().difference(&kept).unwrap().contains("/b"));
+        link("a", "folder");
+        link("b/f", "a/f");
+        assert!(used().difference(&kept).unwrap().contains("nowhere else"));
+        let other = at("b/f");
+        let others = UsedPaths::of([other.as_path()].into_iter());
+        assert!(others.difference(&kept).unwrap().contains("did not use"));
+    }
+
     fn disk(name: &str, serial: Option<&str>, backing: Option<&str>) -> Target {
         Target {
             path: "/dev/dut".into(),
@@ -103,7 +250,7 @@ mod tests {
                 capacity_bytes: 1 << 30,
                 ..BlockDevice::default()
             }),
-            file_system: None,
+            ..Target::default()
         }
     }
 

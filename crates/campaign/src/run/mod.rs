@@ -45,6 +45,7 @@ mod stages;
 
 pub use crate::flow::{EndedPoint, Finish, PointOutcome};
 use guards::Guards;
+use identity::UsedPaths;
 pub use multi_host::{Together, machines_of};
 pub use planfile::{Head, PLAN_FILE, PlannedStage, PlannedStep};
 use prepare::{Wants, Whose};
@@ -155,6 +156,8 @@ pub struct ReadyCampaign<'p> {
     options: CampaignOptions,
     runs_dir: PathBuf,
     checked: Checked,
+    /// What its jobs use.
+    uses: UsedPaths,
     /// The record it goes on with.
     record: Option<PathBuf>,
     /// What is in it.
@@ -223,6 +226,7 @@ pub fn look<'p>(
             selected,
             environment,
         )?;
+        records::must_lead(header, &ready.uses)?;
         records::must_be_same_tests(header, &ready.snia)?;
         if let Some(before) = &header.environment {
             let changes = identity::changes(before, environment);
@@ -278,7 +282,12 @@ impl<'p> ReadyCampaign<'p> {
         let known = plan.notes.iter().cloned().chain(notice);
         let owner = Owner::of(record, &plan.settings.destroy);
         let (environment, refusal) = target(&selected, &wants, &dut, owner);
+        let uses = match selected.is_simulated() {
+            true => UsedPaths::default(),
+            false => UsedPaths::of(wants.paths()),
+        };
         Ok(Self {
+            uses,
             here: preparing::here(&selected, &dut, &plan.preparation),
             checked: Checked {
                 is_here: !selected.is_simulated(),
@@ -522,6 +531,7 @@ impl<'p> ReadyCampaign<'p> {
             plan: Some(planned),
             enters_written: true,
             speed: self.speed,
+            uses: self.uses,
             log: log.as_mut().map(|log| log as &mut dyn RunLog),
         };
         let ready = flow.ready(self.checked, self.past, extras);

@@ -9,15 +9,17 @@ use fathom_engine::choice::{self, MissingCapability, NoEngine, Wish};
 use fathom_engine::existing::{self, Owner};
 use fathom_engine::fio::preflight;
 use fathom_engine::fio::version::Program;
-use fathom_engine::jobfile::{JobFile, Severity, spec, variable};
+use fathom_engine::jobfile::{JobFile, Severity, spec};
 use fathom_engine::native;
 use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::Sim;
+use fathom_engine::variables::variable;
 use fathom_model::{FailureKind, JobSpec};
 
 use super::RunError;
-use crate::flow::{Case, History, Script, Work, outlook};
+use super::identity::UsedPaths;
+use crate::flow::{Case, History, Script, Task, Work, outlook};
 use crate::plan::{CampaignStep, ResolvedCampaign};
 use crate::precondition;
 
@@ -58,6 +60,48 @@ pub(crate) fn read(text: &str, path: &Path) -> Result<PreparedJob, String> {
         text: checked.file.render(),
         jobs,
     })
+}
+
+/// Reads the job files of tasks, each once, with the folder that they run in.
+fn each_job(
+    tasks: &[Task],
+    folder: &Path,
+    take: &mut dyn FnMut(PreparedJob, &Path),
+) -> Result<(), RunError> {
+    let mut seen = BTreeSet::new();
+    for task in tasks {
+        let own = match &task.work {
+            Work::Job(step) => step.work_dir.as_deref(),
+            _ => None,
+        };
+        for text in task.work.job_texts() {
+            if seen.insert(text.to_owned()) {
+                let name = Path::new(&task.stage.id);
+                let job = read(text, name).map_err(RunError::Input)?;
+                take(job, own.unwrap_or(folder));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What the paths that the jobs of a flow use behind this history lead to.
+///
+/// # Errors
+/// The faults of the job files.
+pub(crate) fn used_paths(
+    script: &dyn Script,
+    history: &History,
+    folder: &Path,
+) -> Result<UsedPaths, RunError> {
+    let mut paths = BTreeSet::new();
+    let tasks = outlook(script, history, Case::Best).0;
+    each_job(&tasks, folder, &mut |job, folder| {
+        let uses = resolve::all(&job.jobs, folder).unwrap_or_default();
+        let uses = uses.into_iter().filter(|it| it.action != JobPathUse::Log);
+        paths.extend(uses.map(|used| used.path));
+    })?;
+    Ok(UsedPaths::of(paths.iter().map(PathBuf::as_path)))
 }
 
 /// What all job files of a plan want.
@@ -124,24 +168,18 @@ impl Wants {
         (history, luck): (&History, Case),
         folder: &Path,
     ) -> Result<(), RunError> {
-        let mut seen = BTreeSet::new();
-        for task in outlook(script, history, luck).0 {
+        let tasks = outlook(script, history, luck).0;
+        for task in &tasks {
             if let Work::Act(act) = &task.work {
                 self.made.extend(act.makes().map(Path::to_owned));
             }
-            let own = match &task.work {
-                Work::Job(step) => step.work_dir.as_deref(),
-                _ => None,
-            };
-            for text in task.work.job_texts() {
-                if seen.insert(text.to_owned()) {
-                    let name = Path::new(&task.stage.id);
-                    let job = read(text, name).map_err(RunError::Input)?;
-                    self.add(job, own.unwrap_or(folder));
-                }
-            }
         }
-        Ok(())
+        each_job(&tasks, folder, &mut |job, folder| self.add(job, folder))
+    }
+
+    /// Every path that the jobs use.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.targets.keys().map(PathBuf::as_path)
     }
 
     /// Adds what a job file wants.

@@ -11,6 +11,7 @@ use fathom_record::{Entries, Header, ListedRun, RecordError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use super::identity::UsedPaths;
 use super::{Head, RunError, RunStart, identity};
 use crate::plan::{CampaignStep, ResolvedCampaign};
 use crate::snia::Snia;
@@ -156,14 +157,7 @@ pub(crate) fn must_fit(
     selected: &EngineHandle,
     environment: &Environment,
 ) -> Result<(), RunError> {
-    let to_do = match header.command == COMMAND {
-        true => "--again starts a new record",
-        false => "start it again",
-    };
-    let refused = |difference: String| {
-        let what = format!("this record cannot be continued: {difference}\n  to do: {to_do}");
-        RunError::Refused(what)
-    };
+    let refused = |difference: String| cannot_continue(header, &difference);
     let engine = selected.engine().name();
     if let Some(before) = before.filter(|&before| before != engine) {
         return Err(refused(format!(
@@ -185,6 +179,27 @@ pub(crate) fn must_fit(
         difference.map_or(Ok(()), |difference| Err(refused(difference)))?;
     }
     Ok(())
+}
+
+/// Whether what is left to do uses what the record's start used.
+///
+/// # Errors
+/// The difference, and what to do.
+pub(crate) fn must_lead(header: &Header, uses: &UsedPaths) -> Result<(), RunError> {
+    match uses.difference(&header.targets) {
+        Some(difference) => Err(cannot_continue(header, &difference)),
+        None => Ok(()),
+    }
+}
+
+fn cannot_continue(header: &Header, difference: &str) -> RunError {
+    let to_do = match header.command == COMMAND {
+        true => "--again starts a new record",
+        false => "start it again",
+    };
+    RunError::Refused(format!(
+        "this record cannot be continued: {difference}\n  to do: {to_do}"
+    ))
 }
 
 /// Whether a record's tests after SNIA's specification are those of today: rounds

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use fathom_analysis::snia::Setup;
 use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{JobFile, variable};
+use fathom_engine::jobfile::JobFile;
+use fathom_engine::variables::variable;
 use fathom_model::{JobSpec, Stage, StageEnd, StageKind};
 
 use super::{JobSource, Study, StudyAction, StudyJob, StudyPrecondition, StudyQuick, StudyStep};

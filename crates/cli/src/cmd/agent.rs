@@ -11,7 +11,7 @@ use clap::Parser;
 use fathom_device::scratch::{boot_id, namespace};
 use fathom_device::{Scratch, Sys};
 use fathom_engine::StepBarrier;
-use fathom_engine::jobfile::give;
+use fathom_engine::variables::give;
 use fathom_fleet::hosts::agent::{DriverLine, one_at_a_time};
 use fathom_fleet::hosts::file_parts::{plain, write_part};
 use fathom_fleet::hosts::wire::{RUNS, Say, Wire, Word};
@@ -89,7 +89,8 @@ fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Option<Exit>> {
                 variables,
                 plan,
             }) => {
-                give(variables);
+                let given = variables.into_iter();
+                give(given.map(|(name, value)| (name, Some(value))).collect());
                 break (host, args, plan);
             }
             _ => return Ok(None),

@@ -7,6 +7,7 @@ use std::time::Duration;
 use fathom_campaign::budget::Over;
 use fathom_campaign::plan::{self, Overrides, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
+use fathom_engine::variables::variable;
 use fathom_report::style::wrap;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,7 @@ impl CampaignArgs {
     /// # Errors
     /// What keeps it from being planned, with its exit code.
     pub fn plan(&self, overrides: &Overrides) -> Result<ResolvedCampaign, ExitError> {
-        plan::plan(&self.folder()?, &environment, &self.only, overrides).map_err(exit_error)
+        plan::plan(&self.folder()?, &variable, &self.only, overrides).map_err(exit_error)
     }
 }
 
@@ -97,11 +98,6 @@ impl Budget {
             ..overrides
         }
     }
-}
-
-/// The environment of this process.
-pub fn environment(name: &str) -> Option<String> {
-    std::env::var(name).ok()
 }
 
 /// With the exit code it is to end with.

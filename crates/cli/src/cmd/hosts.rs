@@ -175,6 +175,7 @@ fn of_file(path: &Path, variables: &mut HostVariables) -> Result<Vec<String>, St
 pub fn header(name: &str, command: &str, names: &[String], job: &HostsJob) -> Header {
     let mut header = Header::new(name, command);
     header.environment = Some(fathom_device::environment(&[]));
+    header.variables = fathom_engine::variables::read();
     let words: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();

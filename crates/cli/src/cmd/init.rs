@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use fathom_campaign::folder;
+use fathom_engine::variables::variable;
 use fathom_model::Exit;
 use serde::Serialize;
 
 use super::Global;
-use super::campaign::{environment, exit_error};
+use super::campaign::exit_error;
 use crate::out;
 
 /// Make the folder of a campaign
@@ -48,7 +49,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         force: args.force,
         defconfig: args.defconfig.clone(),
     };
-    let done = folder::init(&args.dir, &wanted, &environment).map_err(exit_error)?;
+    let done = folder::init(&args.dir, &wanted, &variable).map_err(exit_error)?;
     if global.json {
         out::json(&Document {
             schema: "fathom.init/1",

@@ -1,9 +1,11 @@
 //! `fathom resume`: goes on with a run of any command.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
+use fathom_campaign::provision::last as last_batch;
 use fathom_campaign::run::{self, Head};
+use fathom_engine::variables;
 use fathom_model::{Event, Exit};
 use fathom_record::{Entries, Header};
 use serde_json::Value;
@@ -12,6 +14,7 @@ use super::elsewhere::{HostErrand, OtherHost};
 use super::planned::Plan;
 use super::run::{Flags, failed};
 use super::{Cli, Command, ExitError, Global, provision, purge, show, snia};
+use crate::out;
 
 /// Go on with a run that was stopped or killed
 #[derive(Debug, clap::Args)]
@@ -53,32 +56,49 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut flags = args.flags.clone();
     let given = &global.given;
     let runs_dir = flags.which.runs_dir(global);
-    if args.run.is_none() && is_campaign(&flags.which.dir) {
-        let dir = run::current(&flags.which.dir, &runs_dir).map_err(failed)?;
-        return super::run::resume(global, flags, dir.as_deref());
+    if args.run.is_none()
+        && is_campaign(&flags.which.dir)
+        && let Some(dir) = run::current(&flags.which.dir, &runs_dir).map_err(failed)?
+    {
+        as_started(&dir)?;
+        return super::run::resume(global, flags, Some(&dir));
     }
     let within = Global {
         runs: runs_dir,
         ..global.clone()
     };
     let dir = show::find_only(&within, args.run.as_deref())?;
+    // Also where it is another folder than that of --runs.
+    let within = Global {
+        runs: dir.parent().unwrap_or(&dir).to_owned(),
+        ..within
+    };
+    as_started(&dir)?;
     let header = Entries::open(&dir)?.header;
     let head = Head::read(&dir).map_err(failed)?;
     let kept = head.as_ref().map(|head| head.flags.clone());
     match header.command.as_str() {
         run::COMMAND => {
             if let Some(head) = head {
+                must_be_last(
+                    &dir,
+                    run::current(&head.folder, &within.runs).map_err(failed)?,
+                )?;
                 flags.which.dir = head.folder;
             }
             super::run::resume(&absolute(&within), flags, Some(&dir))
         }
         command if command.starts_with("snia ") => {
             given.must_be_of("resume snia", "going on with a test")?;
-            snia::resume(&within, &flags, dir.display().to_string())
+            snia::resume(&within, &flags, dir)
         }
         "provision" => {
             given.must_be_of("resume provision", "going on with provisioning")?;
-            provision_on(global, flags)
+            let batch = last_batch(&within.runs).map_err(failed)?;
+            let mut drives = batch.records.iter().flatten();
+            let is_of_it = drives.any(|(it, _)| it.file_name() == dir.file_name());
+            must_be_last(&dir, is_of_it.then(|| dir.clone()))?;
+            provision_on(&within, flags)
         }
         purge::COMMAND => {
             given.must_be_of("resume purge", "going on with a purge")?;
@@ -101,6 +121,34 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             plan.run(&within, Some(dir), flags.dry_run)
         }
     }
+}
+
+/// Of a campaign, and of drives that are provisioned, only what was started last goes on.
+fn must_be_last(dir: &Path, last: Option<PathBuf>) -> anyhow::Result<()> {
+    if last.is_some_and(|last| last.file_name() == dir.file_name()) {
+        return Ok(());
+    }
+    let what = format!(
+        "{}: it was started again since, and only the last start goes on\n  to do: fathom resume without the name of a run",
+        dir.display()
+    );
+    Err(ExitError::new(Exit::Refused, what).into())
+}
+
+/// Has the texts of a run mean the same as when it was started, and tells what its caller
+/// has set otherwise since.
+///
+/// # Errors
+/// That its record cannot be read.
+pub fn as_started(dir: &Path) -> anyhow::Result<()> {
+    let differing = variables::give(Entries::open(dir)?.header.variables);
+    if !differing.is_empty() {
+        let names = differing.join(", ");
+        out::note(format_args!(
+            "note: the run goes on as it was started, and not with what is set now: {names}"
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses a campaign without a plan that was killed before its first step: it has kept no

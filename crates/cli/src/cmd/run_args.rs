@@ -1,5 +1,6 @@
 //! The options of every command that runs something, with one meaning for all.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -22,10 +23,10 @@ pub struct RunArgs {
     #[arg(long, value_enum, default_value_t)]
     pub engine: EngineOrSim,
     /// The device that '--engine sim' simulates [default: a healthy one]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = from_here)]
     pub sim: Option<PathBuf>,
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = program)]
     pub fio: Option<PathBuf>,
     /// Longest time of this start; 'fathom resume' goes on
     #[arg(long, value_name = "TIME", value_parser = duration)]
@@ -40,6 +41,25 @@ pub struct RunArgs {
     /// Show everything that would be done, and do nothing
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// A file by a name that holds from everywhere: a run may go on from another folder.
+///
+/// # Errors
+/// That there is no name, or no current folder.
+pub fn from_here(text: &str) -> io::Result<PathBuf> {
+    std::path::absolute(text)
+}
+
+/// The same of a program, but for a bare name, which is looked for in `PATH`.
+///
+/// # Errors
+/// As [`from_here`].
+pub fn program(text: &str) -> io::Result<PathBuf> {
+    match text.contains('/') {
+        true => from_here(text),
+        false => Ok(PathBuf::from(text)),
+    }
 }
 
 /// Refuses a file that describes a simulated device, and the path of a fio, where the

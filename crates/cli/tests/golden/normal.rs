@@ -19,6 +19,7 @@ const NUMBERS: &[&str] = &[
 ];
 /// Texts and lists behind these keys name this machine or this Fathom.
 const TEXTS: &[&str] = &[
+    "PATH",
     "arch",
     "backing",
     "batch",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use fathom_testkit::{Lab, LoopDevice, ProgramUnderTest, skip};
@@ -15,6 +15,8 @@ use crate::writers::files;
 const DRIVE: &str =
     "format = \"fathom-sim-device\"\nversion = 1\nbandwidth_mib = 3000\ncapacity_gib = 3\n";
 const JOBS: &str = "[a]\nrw=randrw\nfilename=x\nsize=1g\nbs=4k\ntime_based\nruntime=3\n[b]\nrw=read\nfilename=x\nsize=64m\nbs=64k\n";
+/// The file that a variable names.
+pub const NAMED: &str = "${MYF}";
 const SMALL: &str = "[a]\nrw=read\nfilename=x\nsize=64k\n[b]\nrw=read\nfilename=x\nsize=64k\n";
 const DEEP: &str = "[a]\nrw=randread\nioengine=io_uring\nfilename=x\nsize=1m\n";
 const GROUP: &str = "format = \"fathom-quick-group\"\nversion = 1\nname = \"tiny\"\nsize = \"1M\"\nruntime_s = 1\n[[series]]\ntests = [\n\
@@ -140,7 +142,8 @@ impl KindOfRun {
         if !kind.options.iter().any(|option| option == "engine") {
             return None;
         }
-        kind.base = kind.base.replace(SIM, "").replace("--engine native", "");
+        let base = kind.base.replace(SIM, "").replace("--engine native", "");
+        kind.base = base.replace("a.fio --knee", "deep.fio --knee");
         if kind.base.contains("/dev/") || kind.name == "run" {
             let device = kind.device.as_ref()?.path().display();
             kind.base = format!("{} --destroy {device}=4MiB", kind.base);
@@ -265,18 +268,30 @@ impl Place {
         self.0.run(&words)
     }
 
-    /// Runs it with a fio that is not there.
-    pub fn run_without_fio(&self, words: &[String]) -> Output {
+    /// Runs it where variables have these values.
+    pub fn run_with(&self, variables: &[(&str, &str)], words: &[String]) -> Output {
+        let mut command = self.command(words);
+        command.envs(variables.iter().copied()).output().unwrap()
+    }
+
+    /// Its command, to be run in some other way.
+    pub fn command(&self, words: &[String]) -> Command {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut command = self.0.command(&words);
-        command.env("FATHOM_FIO", "/nowhere/fio").output().unwrap()
+        self.0.command(&words)
     }
 
     /// Runs it with the hosts of a lab.
     pub fn run_on(&self, lab: &Lab, words: &[String]) -> Output {
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut command = self.0.command(&words);
+        let mut command = self.command(words);
         command.env("FATHOM_SSH", lab.command()).output().unwrap()
+    }
+
+    /// Has the jobs name their file by a variable.
+    pub fn name_by_variable(&self) {
+        self.0.file(
+            "a.fio",
+            &JOBS.replace("filename=x", &format!("filename={NAMED}")),
+        );
     }
 
     /// Takes what another one has.

@@ -24,7 +24,7 @@ pub enum Effect {
 /// What a run has left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Marks {
-    code: Option<i32>,
+    pub code: Option<i32>,
     /// Name, tags and facts, the plan, and what happened, without times.
     pub record: BTreeSet<String>,
     /// Names of files beside the record.
@@ -78,7 +78,7 @@ fn told(record: &Path) -> BTreeSet<String> {
                 line["facts"]["command"].take();
                 // It has the time in its name.
                 line["facts"]["provision"]["batch"].take();
-                for field in ["started_ms", "check", "environment"] {
+                for field in ["started_ms", "check", "environment", "variables"] {
                     line[field].take();
                 }
             }

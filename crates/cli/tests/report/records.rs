@@ -35,7 +35,7 @@ pub fn environment() -> Environment {
                 physical_block_bytes: 4096,
                 ..BlockDevice::default()
             }),
-            file_system: None,
+            ..Target::default()
         }],
         ..Environment::default()
     }

@@ -5,7 +5,8 @@ use std::time::Duration;
 use fathom_model::JobSpec;
 
 use crate::Request;
-use crate::jobfile::{JobFile, spec, variable};
+use crate::jobfile::{JobFile, spec};
+use crate::variables::variable;
 
 /// The jobs of a request; none when its file cannot be understood here.
 pub fn jobs(request: &Request) -> Vec<JobSpec> {

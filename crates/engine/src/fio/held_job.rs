@@ -21,8 +21,9 @@ use fathom_model::{JobOption, JobSpec, Origin};
 use rustix::fs::{MemfdFlags, OFlags, memfd_create};
 
 use crate::checked::{CheckedPaths, HeldPlace, PathChanged};
-use crate::jobfile::{JobFile, log_kinds, makes_names, reaches_files, split_names, variable};
+use crate::jobfile::{JobFile, log_kinds, makes_names, reaches_files, split_names};
 use crate::requested::passed_value;
+use crate::variables::variable;
 use crate::{Request, resolve};
 
 /// What every name that is given to fio begins with, apart from the process.

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use fathom_model::{Failure, FailureKind};
 
+use crate::variables::variable;
+
 /// The environment's name for the fio to use; an option on the command line goes first.
 pub const PROGRAM_VARIABLE: &str = "FATHOM_FIO";
 
@@ -54,7 +56,7 @@ impl Program {
     /// Whether somebody names the fio to use: `asked`, or `$FATHOM_FIO`.
     #[must_use]
     pub fn is_named(asked: Option<&Path>) -> bool {
-        asked.is_some() || std::env::var_os(PROGRAM_VARIABLE).is_some_and(|name| !name.is_empty())
+        asked.is_some() || variable(PROGRAM_VARIABLE).is_some_and(|name| !name.is_empty())
     }
 
     /// Finds fio: `asked` if given, else `$FATHOM_FIO`, else in `PATH`.
@@ -62,8 +64,8 @@ impl Program {
     /// # Errors
     /// A [`Failure`] when it is not there.
     pub fn find(asked: Option<&Path>) -> Result<Self, Failure> {
-        let variable = std::env::var_os(PROGRAM_VARIABLE).filter(|name| !name.is_empty());
-        let path = match asked.map(Path::to_owned).or(variable.map(PathBuf::from)) {
+        let named = variable(PROGRAM_VARIABLE).filter(|name| !name.is_empty());
+        let path = match asked.map(Path::to_owned).or(named.map(PathBuf::from)) {
             // A bare name is looked for as a shell would.
             Some(name) if name.components().count() == 1 => in_path(&name).unwrap_or(name),
             Some(path) => path,
@@ -103,7 +105,7 @@ fn missing(path: &Path, what: &str) -> Failure {
 }
 
 fn in_path(name: &Path) -> Option<PathBuf> {
-    let folders = std::env::var_os("PATH")?;
+    let folders = variable("PATH")?;
     std::env::split_paths(&folders)
         .map(|folder| folder.join(name))
         .find(|path| path.is_file())

@@ -1,33 +1,11 @@
 //! Values of the variables that job files name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::OnceLock;
 
 use super::JobFile;
 use super::source::{DiskSources, read_limited};
 use super::syntax;
-
-/// What whoever drives this machine gave it; before the environment.
-static GIVEN: OnceLock<BTreeMap<String, String>> = OnceLock::new();
-
-/// Takes values that come before those of the environment, once for the process.
-pub fn give(variables: BTreeMap<String, String>) {
-    // A second time there is nobody who would give any.
-    let _ = GIVEN.set(variables);
-}
-
-/// The value of a variable: what was given, else the environment's.
-#[must_use]
-pub fn variable(name: &str) -> Option<String> {
-    let given = GIVEN.get().and_then(|given| given.get(name)).cloned();
-    given.or_else(|| std::env::var(name).ok())
-}
-
-/// Whether an engine that reads the environment would not find this one.
-pub(super) fn is_given(name: &str) -> bool {
-    GIVEN.get().is_some_and(|given| given.contains_key(name))
-}
 
 /// Whether a text can be the name of a variable, as shells have it.
 #[must_use]

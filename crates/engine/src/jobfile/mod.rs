@@ -30,7 +30,7 @@ mod written;
 
 pub use cmdline::{cmdline, shell_quote};
 pub use diagnostic::{Diagnostic, Severity};
-pub use environment::{give, is_variable_name, variable};
+pub use environment::is_variable_name;
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
 #[cfg_attr(not(target_os = "linux"), allow(unused_imports))]

@@ -70,7 +70,7 @@ impl Sources for DiskSources<'_> {
     }
 
     fn is_given(&self, name: &str) -> bool {
-        super::environment::is_given(name)
+        crate::variables::is_given(name)
     }
 
     fn keyword(&self, keyword: Keyword) -> Option<u64> {

@@ -18,6 +18,7 @@ use super::expand::{Arithmetic, Expanded, expand};
 use super::table::table;
 use super::written::{FindingList, SourceLine, WrittenOption};
 use super::{CheckedJobFile, JobFile, JobLine, Section, Sources, check};
+use crate::variables;
 
 /// Job files are written by people; all that is read for one, included files
 /// and expanded variables counted, stays below this.
@@ -307,6 +308,10 @@ impl JobFileParser<'_> {
             self.budget -= expanded.text.len();
         }
         let (name, value) = split(&expanded.text);
+        if let ("exec_prerun" | "exec_postrun", Some(command)) = (name, value) {
+            // What the shell is told goes on with the same variables, too.
+            let _ = variables::of_command(command);
+        }
         let equals = content.find('=').map_or(content.len(), |at| at + 1);
         let written = WrittenOption {
             option: JobOption {

@@ -31,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use super::Native;
 use crate::fio::failures::by_signal;
 use crate::fio::guard::{self, GuardReport, clear_orphans};
+use crate::variables::set_given;
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
 /// First argument of the process that is an engine and nothing else.
@@ -128,7 +129,7 @@ impl EngineProcess {
     /// Starts one.
     pub(super) fn start() -> io::Result<Self> {
         let (line, far_end) = UnixStream::pair()?;
-        let process = Command::new("/proc/self/exe")
+        let process = set_given(&mut Command::new("/proc/self/exe"))
             .arg(ARGUMENT)
             .stdin(Stdio::from(OwnedFd::from(far_end)))
             // Left behind, it must not hold a pipe that somebody reads to its end.

@@ -67,6 +67,7 @@ impl Redaction {
     /// Takes the words of a record's own fields.
     fn learn(&mut self, dir: &Path) -> Result<(), RecordError> {
         let mut entries = Entries::open(dir)?;
+        entries.header.forget_start();
         self.0.learn(&as_value(dir, &entries.header)?);
         for entry in entries.by_ref() {
             let entry = entry?;
@@ -135,6 +136,8 @@ impl Redaction {
 
     fn copy_log(&mut self, from: &Path, to: &Path) -> Result<(), RecordError> {
         let mut entries = Entries::open(from)?;
+        // A copy does not go on, and nobody knows what they hold.
+        entries.header.forget_start();
         let header = as_value(from, &entries.header)?;
         let header: Header = back(from, self.0.redact_value(header, ""))?;
         let mut writer = Writer::create_in(to, &header)?;

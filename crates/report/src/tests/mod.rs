@@ -27,6 +27,8 @@ fn header() -> Header {
         name: "mixed".into(),
         command: "job run".into(),
         started_ms: STARTED_MS,
+        variables: std::collections::BTreeMap::new(),
+        targets: Vec::new(),
         environment: Some(Environment {
             fathom_version: "0.1.0".into(),
             hostname: "box".into(),
@@ -55,7 +57,7 @@ fn header() -> Header {
                     pcie_link: Some("16.0 GT/s x4 of 16.0 GT/s x4".into()),
                     ..BlockDevice::default()
                 }),
-                file_system: None,
+                ..Target::default()
             }],
         }),
         facts: serde_json::Map::new(),

@@ -270,6 +270,7 @@ fn the_disk_below_a_file_system_has_a_line_of_its_own() {
             }),
             ..FileSystem::default()
         }),
+        leads_to: None,
     }];
     let text = plain(&doc, 120);
     assert!(

@@ -8,11 +8,12 @@ use anyhow::Context;
 use clap::Subcommand;
 use fathom_campaign::CampaignError;
 use fathom_campaign::folder::{self, Folder};
+use fathom_engine::variables::variable;
 use fathom_kconfig::{Config, SymbolId, Warning};
 use fathom_model::Exit;
 use fathom_report::style::Tone;
 
-use super::campaign::{environment, exit_error};
+use super::campaign::exit_error;
 use super::{ExitError, Global};
 use crate::out;
 
@@ -140,7 +141,7 @@ pub struct ConfigSession<'a> {
 
 impl<'a> ConfigSession<'a> {
     fn open(global: &'a Global, folder: &'a Folder, values: StartValues) -> anyhow::Result<Self> {
-        let tree = folder.tree(&environment).map_err(exit_error)?;
+        let tree = folder.tree(&variable).map_err(exit_error)?;
         let mut config = Config::new(tree);
         let mut warnings = texts(config.tree().warnings());
         let path = folder.file(folder::CONFIG);

@@ -2,7 +2,8 @@
 
 use anyhow::Context as _;
 use clap::Subcommand;
-use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, variable};
+use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity};
+use fathom_engine::variables::variable;
 use fathom_model::Exit;
 use std::path::Path;
 

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::jobfile::{self, JobFile, cmdline, shell_quote, variable};
+use fathom_engine::jobfile::{self, JobFile, cmdline, shell_quote};
+use fathom_engine::variables::variable;
 use fathom_model::{Exit, JobSpec, Origin};
 
 use super::Setting;

@@ -10,11 +10,13 @@ use fathom_campaign::provision::{
     SteadyMethod,
 };
 use fathom_campaign::{Folder, plan};
+use fathom_engine::variables::variable;
 use fathom_kconfig::Config;
 use fathom_model::Exit;
 
 use super::Args;
-use crate::cmd::campaign::{environment, exit_error};
+use crate::cmd::campaign::exit_error;
+use crate::cmd::resume::as_started;
 use crate::cmd::run::failed;
 use crate::cmd::run_args::check_engine;
 use crate::cmd::{ExitError, Global};
@@ -29,11 +31,11 @@ pub struct ProvisionRequest {
 }
 
 /// Puts it together; nothing is touched.
-pub fn asked(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
+pub fn asked(global: &Global, args: &Args) -> anyhow::Result<ProvisionRequest> {
     check_engine(args.engine, !args.sim.is_empty(), args.fio.is_some())?;
     match args.resume {
         true => resumed(global, args),
-        false => new(global, args),
+        false => Ok(new(global, args)?),
     }
 }
 
@@ -61,8 +63,8 @@ fn campaign(args: &Args) -> Result<Option<Folder>, ExitError> {
 /// The configuration that holds: the campaign's, or the defaults of one.
 fn config(folder: Option<&Folder>) -> Result<Config, ExitError> {
     match folder {
-        Some(folder) => folder.config(&environment),
-        None => shipped::config(&environment),
+        Some(folder) => folder.config(&variable),
+        None => shipped::config(&variable),
     }
     .map_err(exit_error)
 }
@@ -136,7 +138,7 @@ fn drives(
     }
     let mut paths = args.devices.clone();
     if paths.is_empty() && in_campaign {
-        paths = vec![plan::dut(config, &environment)];
+        paths = vec![plan::dut(config, &variable)];
     }
     if paths.is_empty() {
         return Err(usage(
@@ -154,17 +156,21 @@ fn drives(
 }
 
 /// The last batch, as it was asked for then.
-fn resumed(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
+fn resumed(global: &Global, args: &Args) -> anyhow::Result<ProvisionRequest> {
     let mut batch = provision::last(&runs_dir(global, args)).map_err(failed)?;
+    if let Some((dir, _)) = batch.records.iter().flatten().next() {
+        as_started(dir)?;
+    }
     if let Some(other) = args
         .devices
         .iter()
         .find(|path| !batch.facts.drives.contains(path))
     {
-        return Err(usage(&format!(
+        let what = format!(
             "{} is not among the drives of the last start",
             other.display()
-        )));
+        );
+        return Err(usage(&what).into());
     }
     let folder = match &batch.facts.how.campaign {
         Some(dir) => Some(Folder::open(dir).map_err(exit_error)?),

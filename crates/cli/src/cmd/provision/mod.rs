@@ -17,6 +17,7 @@ use super::campaign::Budget;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::run::{Flags, failed};
+use crate::cmd::run_args::{from_here, program};
 use crate::engine::EngineOrSim;
 use crate::live::LiveOptions;
 use crate::{out, signals};
@@ -100,10 +101,10 @@ pub struct Args {
     engine: Option<EngineOrSim>,
     /// The device that '--engine sim' simulates; of several, the first is for the
     /// first drive, the last for all others [default: a healthy one]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = from_here)]
     sim: Vec<PathBuf>,
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = program)]
     fio: Option<PathBuf>,
 }
 

@@ -19,7 +19,7 @@ use super::campaign::{Budget, CampaignArgs, OverBudget, tell_notes};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
 use super::job::duration;
 use super::measuring::MeasuringArgs;
-use super::run_args::check_engine;
+use super::run_args::{check_engine, from_here, program};
 use super::{ErrorLimit, ExitError, Global, study};
 use crate::engine::EngineOrSim;
 use crate::{out, signals};
@@ -102,10 +102,10 @@ pub struct Flags {
     #[arg(long, value_enum)]
     pub engine: Option<EngineOrSim>,
     /// The device that '--engine sim' simulates [default: a healthy one]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = from_here)]
     sim: Option<PathBuf>,
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = program)]
     pub fio: Option<PathBuf>,
     /// The device under test, from the Fathom that sent this one
     #[arg(long, hide = true, value_name = "FILE")]

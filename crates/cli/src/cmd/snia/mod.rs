@@ -14,6 +14,7 @@ use super::Global;
 use super::campaign::terabytes;
 use super::job::duration;
 use super::measuring::MeasuringArgs;
+use crate::cmd::run_args::{from_here, program};
 use crate::engine::EngineOrSim;
 
 mod dry;
@@ -150,10 +151,10 @@ struct How {
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,
     /// The device that '--engine sim' simulates [default: a healthy one]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = from_here)]
     sim: Option<PathBuf>,
     /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = program)]
     fio: Option<PathBuf>,
     /// The ioengine of the jobs, in fio's words
     #[arg(long, value_name = "NAME", default_value = "libaio")]

@@ -20,6 +20,7 @@ use crate::cmd::campaign::{tell, tell_notes};
 use crate::cmd::dry::DryRun;
 use crate::cmd::job::duration;
 use crate::cmd::measuring::MeasuringArgs;
+use crate::cmd::resume::as_started;
 use crate::cmd::run::screen::observed;
 use crate::cmd::run::{Flags, failed};
 use crate::cmd::run_args::check_engine;
@@ -117,21 +118,26 @@ pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<
 }
 
 /// Goes on with the test of this record, as `fathom resume` was told.
-pub fn resume_as(global: &Global, flags: &Flags, record: String) -> anyhow::Result<Exit> {
+pub fn resume_as(global: &Global, flags: &Flags, dir: PathBuf) -> anyhow::Result<Exit> {
     let args = ResumeArgs {
-        run: Some(record),
+        run: None,
         destroy: flags.destroy.clone(),
         max_time: flags.budget.max_time,
         _measuring: MeasuringArgs::default(),
         max_written: flags.budget.max_written,
         dry_run: flags.dry_run,
     };
-    resume(global, &args)
+    go_on(global, &args, dir)
 }
 
 /// Goes on with a test.
 pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let dir = show::find_only(global, args.run.as_deref())?;
+    as_started(&dir)?;
+    go_on(global, args, dir)
+}
+
+fn go_on(global: &Global, args: &ResumeArgs, dir: PathBuf) -> anyhow::Result<Exit> {
     let header = Entries::open(&dir)?.header;
     let kept = SniaFacts::read(&header.facts).ok_or_else(|| {
         ExitError::new(

@@ -20,6 +20,8 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitCode, Stdio};
 use fathom_device::threads;
 use fathom_model::{Failure, FailureKind};
 
+use crate::variables::set_given;
+
 mod supervise;
 mod tree;
 
@@ -165,7 +167,7 @@ impl FioSupervisor {
         argv: &[OsString],
         work_dir: &Path,
     ) -> io::Result<Self> {
-        let mut guard = Command::new("/proc/self/exe")
+        let mut guard = set_given(&mut Command::new("/proc/self/exe"))
             .arg(ARGUMENT)
             .args(argv)
             .current_dir(work_dir)

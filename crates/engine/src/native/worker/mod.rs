@@ -174,9 +174,7 @@ impl Worker {
         let mut buffers = Buffers::new(depth, job.pattern.max_block() as usize, &job.memory)?;
         let filler = filler(&job, &plan, (seed, data_seeds), &mut buffers);
         let (most_bytes, most_ios) = ends(&job, &plan);
-        let replay = ReplaySource::new(&job, &plan);
-        let permitted = DirIndex::ALL.map(|dir| replay.is_some() || job.pattern.has_share(dir));
-        let mut worker = Self {
+        let worker = Self {
             verify: Verifier::new(&job, &plan)?,
             source: IoSource::new(&job, &plan, mix(seed, 2)),
             pacer: Pacer::new(&job.pace, &job.pattern.paced_sizes(), &clock, mix(seed, 3)),
@@ -197,11 +195,11 @@ impl Worker {
             end: u64::MAX,
             draining: false,
             measuring: false,
-            permitted,
+            permitted: [false; 3],
             failure: None,
             ring,
             iolog,
-            replay,
+            replay: ReplaySource::new(&job, &plan),
             flow,
             zoned: ZonedPart::new(&job, &plan),
             search: DepthSearch::new(&job.latency, depth, &clock),
@@ -227,8 +225,16 @@ impl Worker {
             filler,
             classes,
         };
-        worker.plain = worker.is_plain();
-        Ok(worker)
+        Ok(worker.settled())
+    }
+
+    /// With what follows from the rest of it.
+    fn settled(mut self) -> Self {
+        let pattern = &self.job.pattern;
+        let may = |dir| self.replay.is_some() || pattern.has_share(dir);
+        self.permitted = DirIndex::ALL.map(may);
+        self.plain = self.is_plain();
+        self
     }
 
     fn is_plain(&self) -> bool {

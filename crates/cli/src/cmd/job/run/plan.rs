@@ -12,10 +12,11 @@ use fathom_engine::choice::MissingCapability;
 use fathom_engine::existing::{self, Owner};
 use fathom_engine::fio::client::Servers;
 use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, targets, variable};
+use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, targets};
 use fathom_engine::regular;
 use fathom_engine::requested::passed_value;
 use fathom_engine::resolve::{self, JobPathUse, PathUse};
+use fathom_engine::variables::variable;
 use fathom_model::{Exit, JobOption, JobSpec};
 
 use super::{Args, JobPlan, JobText, globals};
