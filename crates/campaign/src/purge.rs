@@ -177,7 +177,10 @@ impl RecordedPurge<'_> {
                 what: format!("purge ({})", self.purge.method),
             }),
             _ => Some(LedgerEvent::Purged {
-                method: self.purge.method.to_string(),
+                method: match done {
+                    Ok(purged) => purged.method.clone(),
+                    Err(_) => self.purge.method.to_string(),
+                },
                 verified: done.is_ok(),
                 reason: self.reason.to_owned(),
             }),

@@ -67,6 +67,9 @@ pub struct Purged {
     pub bytes_written: u64,
     /// What reading back has shown.
     pub verification: Verification,
+    /// Ways that were tried before and changed nothing, each with what the device said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<PassedOver>,
 }
 
 /// One command of a purge and its answer.

@@ -46,6 +46,10 @@ pub fn text(doc: &PurgeDocument, style: Style) -> String {
             &format!("{}: {}", passed.method, passed.reason),
         );
     }
+    for tried in doc.purged.iter().flat_map(|purged| &purged.tried) {
+        let text = format!("{}, and nothing was lost: {}", tried.method, tried.reason);
+        fact("tried", &text);
+    }
     // The samples are told below.
     let commands = doc
         .commands

@@ -198,10 +198,19 @@ pub(super) fn sanitize_progress(reply: &Reply) -> PurgeState {
             registers.error
         ));
     }
-    match (registers.count >> 15 & 1, registers.count >> 14 & 1) {
-        (_, 1) => PurgeState::Going(f64::from(registers.lba as u16) / 65536.0),
-        (1, _) => PurgeState::Done,
-        _ => PurgeState::Failed("the drive says that the sanitize was not done".to_owned()),
+    let share = registers.lba as u16;
+    match registers.upper {
+        CountUpper::Known(bits) if bits & 0x40 != 0 => {
+            PurgeState::Going(f64::from(share) / 65536.0)
+        }
+        CountUpper::Known(bits) if bits & 0x80 != 0 => PurgeState::Done,
+        // Not in progress, the share is FFFFh (ACS-4 9.29.2); what the drive says to have done
+        // is looked for on its medium afterwards.
+        CountUpper::Some if share == u16::MAX => PurgeState::Done,
+        CountUpper::Some => PurgeState::Going(f64::from(share) / 65536.0),
+        CountUpper::Known(_) => {
+            PurgeState::Failed("the drive says that the sanitize was not done".to_owned())
+        }
     }
 }
 
@@ -231,8 +240,17 @@ struct Registers {
 struct Returned {
     error: u8,
     status: u8,
-    count: u16,
+    /// Bits 15:8 of the count.
+    upper: CountUpper,
     lba: u64,
+}
+
+/// The upper half of the count.
+#[derive(Clone, Copy)]
+enum CountUpper {
+    Known(u8),
+    /// It is not zero, which is all that fixed format has room for.
+    Some,
 }
 
 /// ATA PASS-THROUGH(16) (SAT-4 12.2.2.3). Data go by the sector, and their
@@ -277,11 +295,14 @@ fn pass_through(
     Command::Scsi { cdb, data, timeout }
 }
 
-/// The ATA Status Return descriptor (SAT-4 12.2.2.7), code 09h, in sense data in
-/// descriptor format (SPC-5 4.4.2).
+/// The registers in sense data: in descriptor format (SPC-5 4.4.2) in the ATA Status Return
+/// descriptor (SAT-4 12.2.2.7), code 09h; in fixed format, as SAS adapters give it, where
+/// the fields for information stand (SAT-4 12.2.2.8).
 fn returned(sense: &[u8]) -> Option<Returned> {
-    if !matches!(sense.first()? & 0x7f, 0x72 | 0x73) {
-        return None;
+    match sense.first()? & 0x7f {
+        0x72 | 0x73 => {}
+        0x70 | 0x71 => return returned_fixed(sense),
+        _ => return None,
     }
     let mut at = 8;
     while let Some(&[code, length]) = sense.get(at..at + 2) {
@@ -289,7 +310,7 @@ fn returned(sense: &[u8]) -> Option<Returned> {
             let lba = [d[7], d[9], d[11], d[6], d[8], d[10], 0, 0];
             return Some(Returned {
                 error: d[3],
-                count: u16::from_be_bytes([d[4], d[5]]),
+                upper: CountUpper::Known(d[4]),
                 lba: u64::from_le_bytes(lba),
                 status: d[13],
             });
@@ -297,6 +318,38 @@ fn returned(sense: &[u8]) -> Option<Returned> {
         at += 2 + usize::from(length);
     }
     None
+}
+
+/// Bytes 3 to 6: error, status, device, count (7:0); byte 8: bit 6, whether the rest of the
+/// count is not zero; bytes 9 to 11: LBA (23:0). That these are registers is known by
+/// 00h/1Dh, ATA PASS THROUGH INFORMATION AVAILABLE, or by a status that cannot be 0.
+fn returned_fixed(sense: &[u8]) -> Option<Returned> {
+    let [
+        _,
+        _,
+        _,
+        error,
+        status,
+        _,
+        _,
+        _,
+        flags,
+        low,
+        middle,
+        high,
+        code,
+        qualifier,
+    ] = *sense.first_chunk()?;
+    let is_told = (code, qualifier) == (0, 0x1d) || (sense[2] & 0xf == 0xb && status & 1 != 0);
+    is_told.then_some(Returned {
+        error,
+        status,
+        upper: match flags & 0x40 {
+            0 => CountUpper::Known(0),
+            _ => CountUpper::Some,
+        },
+        lba: u64::from_le_bytes([low, middle, high, 0, 0, 0, 0, 0]),
+    })
 }
 
 /// The sector that goes with the security commands: word 0, then the password

@@ -53,6 +53,7 @@ pub struct Purge {
     pub passed_over: Vec<(PurgeMethod, String)>,
     /// Other namespaces whose data it takes away as well.
     pub touches: Vec<Other>,
+    want: Want,
     sys: Sys,
     steps: Vec<PurgeStep>,
     undo: Option<PurgeUndo>,
@@ -132,6 +133,23 @@ impl PurgeError {
         Self::Device {
             device: device.to_owned(),
             what: what.into(),
+        }
+    }
+
+    /// As one of the block device, where a controller was asked.
+    fn about(self, path: &Path) -> Self {
+        match self {
+            Self::Device { what, .. } => Self::device(path, what),
+            other => other,
+        }
+    }
+
+    /// What a device said that did not do what it was told.
+    fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Device { what, .. } => Some(what.clone()),
+            Self::Io { doing, source, .. } => Some(format!("{doing}: {source}")),
+            _ => None,
         }
     }
 
@@ -241,6 +259,23 @@ impl Purge {
         })
     }
 
+    /// The way that comes behind this one; `None` where it was named, or is the last of all,
+    /// which writes every block.
+    fn next(&self, issue: &dyn Issue) -> Option<Self> {
+        let methods = self.want.choice.methods().iter().copied();
+        let rest = methods.skip_while(|method| *method != self.method).skip(1);
+        let want = Want {
+            choice: PurgeMethods::of(rest.filter(|_| self.method.is_whole() || self.discards())),
+            ..self.want.clone()
+        };
+        let next = Self::new(&self.sys, issue, &want, &self.capabilities.path).ok()?;
+        next.touches.is_empty().then_some(next)
+    }
+
+    fn discards(&self) -> bool {
+        matches!(self.method, PurgeMethod::Discard { .. })
+    }
+
     fn of(
         sys: &Sys,
         capabilities: Capabilities,
@@ -270,6 +305,7 @@ impl Purge {
             promise: offer.promise,
             touches: offer.touches,
             passed_over,
+            want: want.clone(),
             sys: sys.clone(),
             steps,
             undo,

@@ -477,8 +477,10 @@ pub(super) fn siblings(sys: &Sys, disk: &SysBlock) -> Vec<SysBlock> {
     sys.disks().into_iter().filter(same).collect()
 }
 
-/// The controller's folder: the device of the disk, or, where several paths may
-/// lead to it, the first of its subsystem (drivers/nvme/host/multipath.c).
+/// The controller's folder: the device of the disk, or, where several paths may lead to it,
+/// one of its subsystem to which the namespace is attached: there is a hidden node of that
+/// path, `nvme0c1n2` for `nvme0n2` by the controller 1 (drivers/nvme/host/multipath.c). One
+/// that is live comes first.
 fn controller(disk: &SysBlock) -> Option<PathBuf> {
     let device = std::fs::canonicalize(disk.dir.join("device")).ok()?;
     let is_controller = |dir: &PathBuf| dir.join("rescan_controller").exists();
@@ -486,9 +488,34 @@ fn controller(disk: &SysBlock) -> Option<PathBuf> {
         return Some(device);
     }
     let paths = names_in(&device).into_iter().map(|name| device.join(name));
-    paths
+    let all: Vec<PathBuf> = paths
         .filter_map(|path| std::fs::canonicalize(path).ok())
-        .find(is_controller)
+        .filter(is_controller)
+        .collect();
+    let leads = |dir: &&PathBuf| {
+        names_in(dir)
+            .iter()
+            .any(|name| is_path_to(name, &disk.name))
+    };
+    let is_live = |dir: &&PathBuf| {
+        let state = std::fs::read_to_string(dir.join("state"));
+        state.is_ok_and(|state| state.trim() == "live")
+    };
+    let mut attached = all.iter().filter(leads);
+    let live = attached.clone().find(is_live);
+    live.or_else(|| attached.next()).or(all.first()).cloned()
+}
+
+/// Whether `nvme0c1n2` is a path to `nvme0n2`.
+fn is_path_to(path: &str, disk: &str) -> bool {
+    let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let split = || -> Option<bool> {
+        let (subsystem, namespace) = disk.rsplit_once('n')?;
+        let between = path.strip_prefix(subsystem)?.strip_prefix('c')?;
+        let (controller, of) = between.split_once('n')?;
+        Some(number(controller) && of == namespace)
+    };
+    split().unwrap_or(false)
 }
 
 /// A list of namespace ids, which ends with a 0 or with its room.
@@ -505,4 +532,57 @@ fn word(data: &[u8], at: usize) -> Option<u16> {
 fn dword(data: &[u8], at: usize) -> Option<u32> {
     let bytes = data.get(at..at + 4)?.try_into().ok()?;
     Some(u32::from_le_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_go_to_a_controller_that_the_namespace_is_attached_to() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let subsystem = at("nvme-subsys0");
+        for (number, state) in [(0, "live"), (1, "resetting"), (2, "live")] {
+            let controller = at(&format!("nvme{number}"));
+            std::fs::create_dir_all(&controller).unwrap();
+            std::fs::write(controller.join("rescan_controller"), "").unwrap();
+            std::fs::write(controller.join("state"), state).unwrap();
+            std::fs::create_dir_all(&subsystem).unwrap();
+            let link = subsystem.join(format!("nvme{number}"));
+            std::os::unix::fs::symlink(&controller, link).unwrap();
+        }
+        for path in [
+            "nvme0/nvme0c0n1",
+            "nvme1/nvme0c1n2",
+            "nvme2/nvme0c2n3",
+            "nvme1/nvme0c1n3",
+        ] {
+            std::fs::create_dir(at(path)).unwrap();
+        }
+        let of = |name: &str| {
+            let block = at("block").join(name);
+            std::fs::create_dir_all(&block).unwrap();
+            std::os::unix::fs::symlink(&subsystem, block.join("device")).unwrap();
+            let disk = SysBlock {
+                name: name.to_owned(),
+                dir: block,
+            };
+            let found = controller(&disk).unwrap();
+            found.file_name().unwrap().to_str().unwrap().to_owned()
+        };
+        assert_eq!(of("nvme0n1"), "nvme0");
+        assert_eq!(of("nvme0n2"), "nvme1", "the only one");
+        assert_eq!(of("nvme0n3"), "nvme2", "the one that is live");
+        assert_eq!(of("nvme0n4"), "nvme0", "a kernel without such nodes");
+        for (path, disk) in [
+            ("nvme1c0n2", "nvme0n2"),
+            ("nvme0c0n21", "nvme0n2"),
+            ("nvme0cn2", "nvme0n2"),
+            ("nvme0n2", "nvme0n2"),
+            ("nvme0c0n2", "sda"),
+        ] {
+            assert!(!is_path_to(path, disk), "{path} {disk}");
+        }
+    }
 }

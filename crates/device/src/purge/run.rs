@@ -1,11 +1,12 @@
 //! Doing it.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use fathom_model::{Issued, Purged};
+use fathom_model::{Issued, PassedOver, Promise, Purged};
 
 use super::direct::{self, Buffer, Direct};
 use super::method::OverwriteFill;
@@ -85,15 +86,33 @@ impl Purge {
         for path in self.touched().chain([self.capabilities.path.as_path()]) {
             claim.add(path)?;
         }
-        let mut going = PurgeRun {
-            purge: self,
-            issue,
-            stop,
-            progress,
-            bytes_written: 0,
-            step_began: Instant::now(),
-        };
-        going.all()
+        let (mut purge, mut bytes_written) = (Cow::Borrowed(self), 0);
+        let mut tried = Vec::new();
+        loop {
+            let mut going = PurgeRun {
+                purge: &purge,
+                issue,
+                stop,
+                progress,
+                bytes_written,
+                step_began: Instant::now(),
+            };
+            let error = match going.all() {
+                Ok(purged) => return Ok(Purged { tried, ..purged }),
+                Err(error) => error,
+            };
+            bytes_written = going.bytes_written;
+            let next = error.refusal().filter(|_| going.is_untouched());
+            let next = next.and_then(|reason| Some((reason, purge.next(issue)?)));
+            let Some((reason, next)) = next else {
+                return Err(error);
+            };
+            tried.push(PassedOver {
+                method: purge.method.to_string(),
+                reason,
+            });
+            purge = Cow::Owned(next);
+        }
     }
 }
 
@@ -133,6 +152,7 @@ impl PurgeRun<'_> {
             bytes_after,
             bytes_written: self.bytes_written,
             verification,
+            tried: Vec::new(),
         };
         match purged.verification.held() {
             true => Ok(purged),
@@ -145,6 +165,19 @@ impl PurgeRun<'_> {
 
     fn path(&self) -> &Path {
         &self.purge.capabilities.path
+    }
+
+    /// Whether every sample is still there: what failed has taken nothing away.
+    fn is_untouched(&self) -> bool {
+        let Purge {
+            samples,
+            capabilities,
+            ..
+        } = self.purge;
+        let block = capabilities.device.logical_block_bytes;
+        let size = (capabilities.size_bytes, block);
+        let seen = samples.look(self.path(), size, Promise::Gone, None, &mut |_| {});
+        seen.is_ok_and(|seen| seen.kept == seen.samples)
     }
 
     fn io(&self, doing: impl Into<String>, source: io::Error) -> PurgeError {
@@ -254,7 +287,7 @@ impl PurgeRun<'_> {
                 self.end(issued(step, answer, status));
                 if let Some(failed) = failed {
                     let what = format!("{}: {failed}", step.like);
-                    return Err(PurgeError::device(device, what));
+                    return Err(PurgeError::device(self.path(), what));
                 }
             }
             StepAction::Follow {
@@ -264,9 +297,10 @@ impl PurgeRun<'_> {
             } => {
                 let (began, stop) = (self.step_began, self.stop);
                 let progress = &mut *self.progress;
-                follow.to_end(device, self.issue, *expected, stop, &mut |share| {
+                let ended = follow.to_end(device, self.issue, *expected, stop, &mut |share| {
                     progress(part(began, share));
-                })?;
+                });
+                ended.map_err(|error| error.about(self.path()))?;
                 self.end(issued(step, "done", 0));
             }
             StepAction::Write(fill) => {

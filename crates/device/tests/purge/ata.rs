@@ -10,7 +10,7 @@ use fathom_model::{Exit, Promise};
 use fathom_testkit::{LoopDevice, skip};
 
 use crate::purge::drive::{Drive, bad, good, opcode};
-use crate::purge::{Machine, SIZE, all_kept, kept, require, run, want};
+use crate::purge::{Machine, SIZE, all_kept, kept, require, run, want, words};
 
 const IDENTIFY: u8 = 0xec;
 const SET_PASSWORD: u8 = 0xf1;
@@ -310,4 +310,83 @@ fn an_ata_sanitize_is_followed_by_its_registers() {
     };
     assert!(failed(|_| aborted()).contains("aborted it (ATA error 0x04)"));
     assert!(failed(|_| registers(0, 0)).contains("the sanitize was not done"));
+}
+
+/// In fixed format there is no room for the upper half of the count, in which a drive says
+/// that it is done: SAS adapters translate so.
+#[test]
+fn registers_in_fixed_format_are_read_too() {
+    let test = "registers_in_fixed_format_are_read_too";
+    let device = require!(test, LoopDevice::new(SIZE));
+    let machine = machine(device.path());
+    let fixed = |key: u8, status: u8, upper: bool, lba: u16, code: [u8; 2]| {
+        let flags = if upper { 0x40 } else { 0 };
+        let [low, high] = lba.to_le_bytes();
+        let error = if key == 0xb { 4 } else { 0 };
+        let mut sense = vec![0x70, 0, key, error, status, 0x40, 0, 10, flags];
+        sense.extend([low, high, 0, code[0], code[1], 0, 0, 0, 0]);
+        bad(2, &sense)
+    };
+    let sanitized = |answers: [Reply; 3]| {
+        let asked = AtomicUsize::new(0);
+        let drive = drive(device.path(), &ABLE, move |_| {
+            answers[asked.fetch_add(1, Ordering::SeqCst).min(2)].clone()
+        });
+        let drive = drive.erasing_at(SANITIZE);
+        let want = want("ata-sanitize-block");
+        let purge = Purge::new(&machine.sys(), &drive, &want, device.path());
+        run(&purge.unwrap(), &drive)
+    };
+    const TOLD: [u8; 2] = [0, 0x1d];
+    let done = sanitized([
+        fixed(1, 0x50, false, 0, TOLD),
+        fixed(1, 0x50, true, 0x8000, TOLD),
+        fixed(1, 0x50, true, 0xffff, TOLD),
+    ]);
+    assert_eq!(done.unwrap().method, "ata-sanitize-block");
+    let aborted = fixed(0xb, 0x51, false, 0, [0, 0]);
+    let error = sanitized([aborted.clone(), aborted.clone(), aborted]).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("aborted it (ATA error 0x04)"), "{told}");
+    let not_done = fixed(1, 0x50, false, 0xffff, TOLD);
+    let error = sanitized([not_done.clone(), not_done.clone(), not_done]).unwrap_err();
+    assert!(error.to_string().contains("was not done"), "{error}");
+}
+
+/// A way that the drive has promised and refuses costs nothing: the next one is gone.
+#[test]
+fn a_way_that_fails_and_changes_nothing_is_followed_by_the_next() {
+    let test = "a_way_that_fails_and_changes_nothing_is_followed_by_the_next";
+    let device = require!(test, LoopDevice::new(SIZE));
+    let machine = machine(device.path());
+    let attempts = |method: &str, erases: bool| {
+        let drive = drive(device.path(), &ABLE, |_| aborted());
+        let drive = match erases {
+            true => drive.erasing_at(SANITIZE),
+            false => drive,
+        };
+        let purge = Purge::new(&machine.sys(), &drive, &want(method), device.path());
+        let mut told = Vec::new();
+        let purge = purge.unwrap();
+        let done = purge.run(&drive, &words(&[device.path()]), &|| false, &mut |it| {
+            if let fathom_device::purge::PurgeProgress::End { issued } = it {
+                told.push((issued.command.clone(), issued.status));
+            }
+        });
+        (done, told)
+    };
+    let (done, told) = attempts("auto", false);
+    let done = done.unwrap();
+    let tried: Vec<_> = done.tried.iter().map(|it| it.method.as_str()).collect();
+    let erase = ["ata-security-erase-enhanced", "ata-security-erase"];
+    let sanitize = ["ata-sanitize-block", "ata-sanitize-crypto"];
+    assert_eq!(tried, [sanitize, erase].concat());
+    assert_eq!(done.method, "overwrite");
+    assert!(done.tried.iter().all(|it| it.reason.contains("aborted")));
+    let refused = told.iter().filter(|(_, status)| *status != 0).count();
+    assert_eq!(refused, 4, "each attempt is told: {told:#?}");
+    // By its name, or where data are gone, no other way is gone.
+    assert!(attempts("ata-sanitize-block", false).0.is_err());
+    let (lost, _) = attempts("auto", true);
+    assert!(lost.unwrap_err().to_string().contains("aborted"));
 }

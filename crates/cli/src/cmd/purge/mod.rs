@@ -434,13 +434,17 @@ fn document(
         method: method.to_string(),
         reason: reason.clone(),
     });
+    let method = match &purged {
+        Some(purged) => purged.method.clone(),
+        None => purge.method.to_string(),
+    };
     PurgeDocument {
         schema: PURGE_SCHEMA.to_owned(),
         status,
         path: args.device.clone(),
         device: purge.capabilities.device.clone(),
         reason: args.reason.clone(),
-        method: purge.method.to_string(),
+        method,
         touched: purge.touched().map(Path::to_owned).collect(),
         passed_over: passed_over.collect(),
         commands,
