@@ -73,6 +73,14 @@ fn fios_tests_of_zones_pass() {
     let disk = disk.trim();
     let word = guest.must(&format!("cat /sys/block/{disk}/device/wwid"));
     let word = word.trim();
+    let random = guest.run(&format!(
+        "fathom --runs /tmp/runs job run --engine native --destroy {word} -- --name=a --rw=randwrite --filename=/dev/{disk} --size=32m --direct=1"
+    ));
+    assert_eq!(random.code, 4, "{random:?}");
+    assert!(
+        random.stderr.contains("zonemode=zbd in the job"),
+        "{random:?}"
+    );
     for numbers in passing().chunks(AT_ONCE) {
         let tests: String = numbers
             .iter()

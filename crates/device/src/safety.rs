@@ -549,6 +549,7 @@ fn find_uses(
         match File::open(&path).and_then(|file| signature::read(&file, node.size_bytes())) {
             Ok(found) => uses.extend(found.into_iter().map(|signature| Use::Signature {
                 device: node.dev_path(),
+                size_bytes: node.size_bytes(),
                 signature,
             })),
             Err(e) => unread = unread.or_else(|| Some(cannot_read(&path, &e))),

@@ -70,6 +70,8 @@ pub enum Use {
     Signature {
         /// Path of the device.
         device: PathBuf,
+        /// Its size in bytes.
+        size_bytes: u64,
         /// What.
         signature: Signature,
     },
@@ -137,7 +139,9 @@ impl fmt::Display for Use {
                 "{} may be served to other machines: {modules} is loaded, and what it serves is not visible",
                 device.display()
             ),
-            Self::Signature { device, signature } => {
+            Self::Signature {
+                device, signature, ..
+            } => {
                 write!(f, "{} carries {signature}", device.display())
             }
             Self::Locked { device } => {
@@ -195,8 +199,13 @@ impl Use {
             Self::Loop { by, .. } => format!("losetup -d {}", by.display()),
             Self::Exported { end, .. } => end.clone(),
             Self::ExportsUnseen { .. } => "mount -t configfs none /sys/kernel/config".to_owned(),
-            Self::Signature { device, .. } => {
-                format!("wipefs -a {} (gives up what it carries)", device.display())
+            Self::Signature {
+                device,
+                size_bytes,
+                signature,
+            } => {
+                let removal = signature.removal(device, *size_bytes);
+                format!("{removal} (gives up what it carries)")
             }
             Self::Locked { device } => {
                 format!("let the other program end (fuser -v {})", device.display())

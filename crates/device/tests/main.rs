@@ -10,5 +10,6 @@ mod node;
 mod purge;
 mod recorded;
 mod safety;
+mod signatures;
 mod switches;
 mod tree;

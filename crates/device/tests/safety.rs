@@ -339,50 +339,6 @@ fn a_disk_is_refused_for_its_table_and_for_a_mounted_partition() {
     );
 }
 
-#[test]
-fn real_formats_are_recognised_and_wipefs_satisfies_the_check() {
-    let test = "real_formats_are_recognised_and_wipefs_satisfies_the_check";
-    let makers: [(&str, &[&str], &str, u64); 8] = [
-        ("mkfs.ext4", &["-q"], "ext2/3/4 file system (byte 1080)", 32),
-        ("mkfs.xfs", &["-q"], "xfs file system (byte 0)", 320),
-        ("mkswap", &["-q"], "swap space (byte 4086)", 32),
-        // What follows is not in every Debian; it is tried where it is.
-        ("mkfs.btrfs", &["-q"], "btrfs file system (byte 65600)", 128),
-        ("mkfs.vfat", &["-F16"], "vfat file system (byte 54)", 32),
-        ("mkfs.f2fs", &["-q"], "f2fs file system (byte 1024)", 64),
-        ("pvcreate", &["-q"], "LVM2 member (byte 536)", 32),
-        (
-            "cryptsetup",
-            &[
-                "-q",
-                "luksFormat",
-                "--key-file=/proc/self/exe",
-                "--pbkdf=pbkdf2",
-            ],
-            "LUKS encrypted volume (byte 0)",
-            32,
-        ),
-    ];
-    for (program, args, wanted, mib) in makers {
-        let always = ["mkfs.ext4", "mkfs.xfs", "mkswap"].contains(&program);
-        if !always && fathom_testkit::program(program).is_err() {
-            continue;
-        }
-        let disk = require!(test, LoopDevice::new(mib << 20));
-        let mut all: Vec<&Path> = args.iter().map(Path::new).collect();
-        all.push(disk.path());
-        run(program, &all).unwrap();
-        let uses = found(disk.path());
-        assert_eq!(
-            uses[0],
-            format!("{} carries {wanted}", disk.path().display())
-        );
-        run("wipefs", &[Path::new("-q"), Path::new("-a"), disk.path()]).unwrap();
-        let word = format!("{}={mib}MiB", disk.path().display());
-        check_write(disk.path(), &words(&[&word])).unwrap();
-    }
-}
-
 struct Swap<'d>(&'d Path);
 
 impl<'d> Swap<'d> {

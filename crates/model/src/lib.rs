@@ -57,7 +57,7 @@ pub use ledger::{LedgerEntry, LedgerEvent, Pattern};
 pub use log::{LogEntry, LogKind, PrioColumn};
 pub use node::{NodeSample, NodeUse, Volume};
 pub use point::Point;
-pub use purge::{Issued, PassedOver, Promise, PurgeDocument, Purged, Verification};
+pub use purge::{HiddenCapacity, Issued, PassedOver, Promise, PurgeDocument, Purged, Verification};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::{Moments, Sample};
 pub use stage::{Stage, StageEnd, StageKind};

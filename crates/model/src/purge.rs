@@ -32,6 +32,9 @@ pub struct PurgeDocument {
     /// Ways that would have come before and were passed over.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<PassedOver>,
+    /// Capacity of the drive that the purge did not reach.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<HiddenCapacity>,
     /// Everything that was given to the device, in order.
     pub commands: Vec<Issued>,
     /// What was found afterwards; absent where it did not come so far.
@@ -40,6 +43,15 @@ pub struct PurgeDocument {
     /// What went wrong, and what to do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+}
+
+/// Capacity of a drive that the device does not show.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct HiddenCapacity {
+    /// What hides it.
+    pub what: String,
+    /// How much it is, in bytes.
+    pub bytes: u64,
 }
 
 /// A way that was not taken.

@@ -50,6 +50,10 @@ pub fn text(doc: &PurgeDocument, style: Style) -> String {
         let text = format!("{}, and nothing was lost: {}", tried.method, tried.reason);
         fact("tried", &text);
     }
+    for hidden in &doc.hidden {
+        let size = units::bytes(hidden.bytes as f64);
+        fact("not reached", &format!("{size}, {}", hidden.what));
+    }
     // The samples are told below.
     let commands = doc
         .commands

@@ -111,6 +111,10 @@ fn health(sys: &Sys, device: &SysBlock, reading: &mut EvidenceReading) {
     );
     reading.count(&device.name, "thermal_s", health.thermal_s);
     reading.gauge(&device.name, "spare_percent", health.spare_percent);
+    let hidden = crate::purge::hidden::of(device, &KernelDevices);
+    let hidden: u64 = hidden.iter().map(|it| it.bytes).sum();
+    let hidden = (hidden > 0).then_some(hidden as f64);
+    reading.gauge(&device.name, "overprovisioned_bytes", hidden);
     limits(&limit_counts(&KernelDevices, device), device, reading);
     let known = reading
         .gauges

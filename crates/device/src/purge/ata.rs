@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::follow::PurgeState;
 use super::method::SanitizeAction;
 use crate::command::{Command, CommandData, Issue, Reply};
+use crate::sys::SysBlock;
 use std::path::Path;
 
 /// Commands (ACS-4 7).
@@ -16,6 +17,12 @@ const SET_PASSWORD: u8 = 0xf1;
 const ERASE_PREPARE: u8 = 0xf3;
 const ERASE_UNIT: u8 = 0xf4;
 const DISABLE_PASSWORD: u8 = 0xf6;
+/// READ NATIVE MAX ADDRESS EXT and DEVICE CONFIGURATION IDENTIFY (ACS-2 7.32 and 7.10.2),
+/// GET NATIVE MAX ADDRESS EXT (ACS-4 7.1.2).
+const NATIVE_MAX: u8 = 0x27;
+const CONFIGURATION: u8 = 0xb1;
+const CONFIGURATION_IDENTIFY: u16 = 0xc2;
+const ACCESSIBLE_MAX: u8 = 0x78;
 /// Protocols of ATA PASS-THROUGH (SAT-4 table 142).
 const NON_DATA: u8 = 3;
 const PIO_IN: u8 = 4;
@@ -38,6 +45,13 @@ pub struct Ata {
     security: u16,
     /// Times in minutes that an erase takes, normal and enhanced.
     minutes: [Option<u32>; 2],
+    /// Words 82 and 83, of feature sets: host protected area (bit 10 of the first), 48-bit
+    /// addresses and device configuration overlay (bits 10 and 11 of the other).
+    features: [u16; 2],
+    /// Word 119: bit 8 accessible max address configuration.
+    more_features: u16,
+    /// Sectors that can be addressed: words 100 to 103, else 60 and 61.
+    sectors: u64,
     /// Trimmed blocks read as zeros: word 69 bits 14 and 5.
     pub zeros: bool,
 }
@@ -70,8 +84,62 @@ impl Ata {
             sanitize: or_none(word(59)?),
             security: or_none(word(128)?),
             minutes: [minutes(word(89)?), minutes(word(90)?)],
+            // Bits 15:14 of 01b say that the words mean something.
+            features: match word(83)? >> 14 {
+                1 => [word(82)?, word(83)?],
+                _ => [0; 2],
+            },
+            more_features: Some(word(119)?).filter(|it| it >> 14 == 1).unwrap_or(0),
+            sectors: match (0..4).try_fold(0, |sum, nth| {
+                Some(sum | u64::from(word(100 + nth)?) << (16 * nth))
+            })? {
+                0 => u64::from(word(60)?) | u64::from(word(61)?) << 16,
+                sectors => sectors,
+            },
             zeros: or_none(word(69)?) & (1 << 14 | 1 << 5) == (1 << 14 | 1 << 5),
         })
+    }
+
+    /// Of a disk that the kernel knows to be one.
+    pub(super) fn behind(disk: &SysBlock, issue: &dyn Issue) -> Option<Self> {
+        let is_ata = disk.dir.join("device/scsi_level").exists()
+            && disk.text("device/vendor").as_deref() == Some("ATA");
+        is_ata
+            .then(|| Self::find(&disk.dev_path(), issue))
+            .flatten()
+    }
+
+    /// Sectors that can be addressed.
+    pub(super) fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Sectors that there would be without what can hide some, each with its name: what does
+    /// not answer is not among them.
+    pub(super) fn native_sectors(
+        &self,
+        path: &Path,
+        issue: &dyn Issue,
+    ) -> Vec<(&'static str, u64)> {
+        let [first, second] = self.features;
+        let highest = |command| {
+            let registers = Registers::default();
+            let command = pass_through(NON_DATA, command, &registers, CommandData::None, ASK);
+            let reply = issue.issue(path, &command).ok()?;
+            let registers = returned(&reply.sense).filter(|it| it.status & 1 == 0)?;
+            registers.is_whole.then_some(registers.lba)
+        };
+        let accessible = (self.more_features & 1 << 8 != 0).then(|| highest(ACCESSIBLE_MAX));
+        let protected = (first & second & 1 << 10 != 0).then(|| highest(NATIVE_MAX));
+        let overlaid = (second & 1 << 11 != 0).then(|| configured_max(path, issue));
+        [
+            ("accessible max address (AMAC)", accessible),
+            ("host protected area (HPA)", protected),
+            ("device configuration overlay (DCO)", overlaid),
+        ]
+        .into_iter()
+        .filter_map(|(what, highest)| Some((what, highest??.checked_add(1)?)))
+        .collect()
     }
 
     /// Whether there is this action of the sanitize device feature set.
@@ -186,6 +254,19 @@ impl Ata {
     }
 }
 
+/// The highest address by the device configuration: words 3 to 6 of what the drive has been
+/// made with.
+fn configured_max(path: &Path, issue: &dyn Issue) -> Option<u64> {
+    let registers = Registers {
+        features: CONFIGURATION_IDENTIFY,
+        ..Registers::default()
+    };
+    let command = pass_through(PIO_IN, CONFIGURATION, &registers, CommandData::In(512), ASK);
+    let reply = issue.issue(path, &command).ok()?;
+    let bytes = reply.data.get(6..14).filter(|_| reply.is_good())?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
 /// How far a sanitize is: bits 15 done without error, 14 in progress of the
 /// count; bits 15:0 of the LBA in 65536ths (ACS-4 table 152).
 pub(super) fn sanitize_progress(reply: &Reply) -> PurgeState {
@@ -243,6 +324,8 @@ struct Returned {
     /// Bits 15:8 of the count.
     upper: CountUpper,
     lba: u64,
+    /// Whether all of the address is there.
+    is_whole: bool,
 }
 
 /// The upper half of the count.
@@ -263,7 +346,7 @@ fn pass_through(
     data: CommandData,
     timeout: Duration,
 ) -> Command {
-    let extended = command == SANITIZE;
+    let extended = matches!(command, SANITIZE | NATIVE_MAX | ACCESSIBLE_MAX);
     let (flags, count) = match data {
         CommandData::In(bytes) => (0x0e, (bytes / 512) as u16),
         CommandData::Out(ref bytes) => (0x06, (bytes.len() / 512) as u16),
@@ -312,6 +395,7 @@ fn returned(sense: &[u8]) -> Option<Returned> {
                 error: d[3],
                 upper: CountUpper::Known(d[4]),
                 lba: u64::from_le_bytes(lba),
+                is_whole: true,
                 status: d[13],
             });
         }
@@ -321,7 +405,7 @@ fn returned(sense: &[u8]) -> Option<Returned> {
 }
 
 /// Bytes 3 to 6: error, status, device, count (7:0); byte 8: bit 6, whether the rest of the
-/// count is not zero; bytes 9 to 11: LBA (23:0). That these are registers is known by
+/// count is not zero, bit 5 the same of the LBA; bytes 9 to 11: LBA (23:0). That these are registers is known by
 /// 00h/1Dh, ATA PASS THROUGH INFORMATION AVAILABLE, or by a status that cannot be 0.
 fn returned_fixed(sense: &[u8]) -> Option<Returned> {
     let [
@@ -349,6 +433,7 @@ fn returned_fixed(sense: &[u8]) -> Option<Returned> {
             _ => CountUpper::Some,
         },
         lba: u64::from_le_bytes([low, middle, high, 0, 0, 0, 0, 0]),
+        is_whole: flags & 0x20 == 0,
     })
 }
 

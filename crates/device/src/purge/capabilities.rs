@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_model::Promise;
 use fathom_model::environment::BlockDevice;
+use fathom_model::{HiddenCapacity, Promise};
 
 use super::PurgeError;
 use super::ata::Ata;
+use super::hidden;
 use super::method::{OverwriteFill, PurgeMethod, SanitizeAction, Want};
 use super::nvme::{self, Nvme};
 use super::scsi::Scsi;
@@ -34,6 +35,8 @@ pub struct Capabilities {
     pub discard: Discard,
     /// Other namespaces of the same drive.
     pub others: Vec<Other>,
+    /// Capacity of the drive that no way reaches.
+    pub hidden: Vec<HiddenCapacity>,
     zoned: bool,
     read_only: bool,
 }
@@ -85,11 +88,14 @@ impl Capabilities {
         let nvme = Nvme::find(sys, &disk, issue);
         let is_scsi = disk.dir.join("device/scsi_level").exists();
         let scsi = is_scsi.then(|| Scsi::find(&disk.dev_path(), issue));
-        let is_ata = scsi.as_ref().is_some_and(|scsi| scsi.ata)
-            || disk.text("device/vendor").as_deref() == Some("ATA");
-        let ata = match is_scsi && is_ata {
+        let ata = match scsi.as_ref().is_some_and(|scsi| scsi.ata) {
             true => Ata::find(&disk.dev_path(), issue),
-            false => None,
+            false => Ata::behind(&disk, issue),
+        };
+        let hidden = match (&nvme, &ata) {
+            (Some(nvme), _) => nvme.hidden(),
+            (None, Some(ata)) => hidden::of_ata(ata, &disk, issue),
+            (None, None) => Vec::new(),
         };
         let others = nvme
             .as_ref()
@@ -116,6 +122,7 @@ impl Capabilities {
             scsi,
             ata,
             others,
+            hidden,
         })
     }
 

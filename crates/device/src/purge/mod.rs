@@ -11,6 +11,7 @@ mod ata;
 mod capabilities;
 mod direct;
 mod follow;
+pub(crate) mod hidden;
 mod method;
 mod nvme;
 mod run;

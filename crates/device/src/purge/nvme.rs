@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fathom_model::HiddenCapacity;
+
 use super::method::{FormatNvm, SanitizeAction};
 use crate::command::{Command, CommandData, Issue};
 use crate::sys::{Sys, SysBlock, names_in};
@@ -56,6 +58,9 @@ pub struct Controller {
     pub fna: u8,
     /// Sanitize capabilities: bit 0 crypto, bit 1 block, bit 2 overwrite.
     pub sanicap: u32,
+    /// Capacity in bytes that belongs to no namespace (UNVMCAP; 0 also where the controller
+    /// does not tell).
+    pub unallocated_bytes: u64,
 }
 
 /// What Identify Namespace says (NVM figure 97).
@@ -109,12 +114,11 @@ impl Estimates {
 }
 
 impl Nvme {
-    /// Asks the drive; `None` when the device is none.
-    pub(super) fn find(sys: &Sys, disk: &SysBlock, issue: &dyn Issue) -> Option<Self> {
+    fn unasked(disk: &SysBlock) -> Option<Self> {
         let nsid: u32 = disk.value("nsid")?;
         let sysfs = controller(disk)?;
         let name = sysfs.file_name()?.to_str()?;
-        let mut this = Self {
+        Some(Self {
             controller: Path::new("/dev").join(name),
             nsid,
             can: None,
@@ -122,7 +126,13 @@ impl Nvme {
             others: Vec::new(),
             estimates: Estimates::default(),
             sysfs,
-        };
+        })
+    }
+
+    /// Asks the drive; `None` when the device is none.
+    pub(super) fn find(sys: &Sys, disk: &SysBlock, issue: &dyn Issue) -> Option<Self> {
+        let mut this = Self::unasked(disk)?;
+        let nsid = this.nsid;
         // CNS 01h, 00h, 02h, 10h (figure 273).
         this.can = this
             .identify(issue, 0, 1)
@@ -159,6 +169,23 @@ impl Nvme {
             this.estimates = status.map_or_else(Estimates::default, |s| estimates(&s.data));
         }
         Some(this)
+    }
+
+    /// What the controller of a disk keeps back; `None`: it is no NVMe device.
+    pub(super) fn unallocated(disk: &SysBlock, issue: &dyn Issue) -> Option<Vec<HiddenCapacity>> {
+        let this = Self::unasked(disk)?;
+        let data = this.identify(issue, 0, 1);
+        let can = data.as_deref().and_then(Controller::read);
+        Some(Self { can, ..this }.hidden())
+    }
+
+    pub(super) fn hidden(&self) -> Vec<HiddenCapacity> {
+        let bytes = self.can.map_or(0, |can| can.unallocated_bytes);
+        let hidden = (bytes > 0).then(|| HiddenCapacity {
+            what: "capacity that belongs to no namespace (UNVMCAP)".to_owned(),
+            bytes,
+        });
+        hidden.into_iter().collect()
     }
 
     fn identify(&self, issue: &dyn Issue, nsid: u32, cns: u32) -> Option<Vec<u8>> {
@@ -382,6 +409,7 @@ impl Controller {
             oacs: word(data, 256)?,
             fna: *data.get(524)?,
             sanicap: dword(data, 328)?,
+            unallocated_bytes: u64::from_le_bytes(data.get(296..304)?.try_into().ok()?),
         })
     }
 }

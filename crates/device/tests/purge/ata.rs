@@ -390,3 +390,57 @@ fn a_way_that_fails_and_changes_nothing_is_followed_by_the_next() {
     let (lost, _) = attempts("auto", true);
     assert!(lost.unwrap_err().to_string().contains("aborted"));
 }
+
+#[test]
+fn capacity_that_a_drive_hides_is_told() {
+    let test = "capacity_that_a_drive_hides_is_told";
+    let device = require!(test, LoopDevice::new(SIZE));
+    let machine = machine(device.path());
+    let found = |words: Words, answer: fn(u8) -> Reply| {
+        let drive = drive(device.path(), words, answer);
+        let purge = Purge::new(&machine.sys(), &drive, &want("overwrite"), device.path());
+        let hidden = purge.unwrap().capabilities.hidden;
+        let each = hidden.into_iter();
+        each.map(|it| (it.what, it.bytes)).collect::<Vec<_>>()
+    };
+    fn highest(lba: u64) -> Reply {
+        let l = lba.to_le_bytes();
+        let mut sense = vec![0x72, 1, 0, 0x1d, 0, 0, 0, 14, 9, 12, 1, 0, 0, 0];
+        sense.extend([l[3], l[0], l[4], l[1], l[5], l[2], 0x40, 0x50]);
+        bad(2, &sense)
+    }
+    // 32768 sectors are shown, of 40000 behind the protected area, of 50000 in all.
+    const ALL: Words = &[(82, 0x0400), (83, 0x4c00), (100, 0x8000)];
+    let answer = |code: u8| match code {
+        0x27 => highest(39_999),
+        0xb1 => {
+            let mut data = vec![0; 512];
+            data[6..14].copy_from_slice(&49_999u64.to_le_bytes());
+            good(data)
+        }
+        _ => aborted(),
+    };
+    let told = found(ALL, answer);
+    let hpa = ("host protected area (HPA)".to_owned(), 7_232 * 512);
+    let dco = (
+        "device configuration overlay (DCO)".to_owned(),
+        10_000 * 512,
+    );
+    assert_eq!(told, [hpa, dco]);
+    assert_eq!(
+        found(ALL, |_| aborted()),
+        [],
+        "a drive that does not answer"
+    );
+    const AMAC: Words = &[(83, 0x4400), (100, 0x8000), (119, 0x4100)];
+    let amac = found(AMAC, |code| match code {
+        0x78 => highest(0x1_0000_0000),
+        _ => aborted(),
+    });
+    let bytes = (0x1_0000_0001 - 0x8000) * 512;
+    assert_eq!(amac, [("accessible max address (AMAC)".to_owned(), bytes)]);
+    assert_eq!(
+        found(&[(100, 0x8000)], |code| panic!("{code:#x} was given")),
+        []
+    );
+}

@@ -7,10 +7,11 @@
 
 use std::path::Path;
 
+use fathom_device::Sys;
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin};
 
 use crate::jobfile::{JobFile, spec, targets};
-use crate::resolve::{self, JobPathUse};
+use crate::resolve::{self, JobPathUse, PathUse};
 
 /// What keeps `jobs` from measuring what they name; relative names are meant
 /// from `work_dir`.
@@ -28,6 +29,7 @@ pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
         for used in uses.iter().filter(|used| used.action != JobPathUse::Log) {
             if let Some(refusal) = refusal(&used.named, work_dir)
                 .or_else(|| share_of_nothing(jobs, job, &used.named, work_dir))
+                .or_else(|| outside_zones(job, used))
                 && !refusals.contains(&refusal)
             {
                 refusals.push(refusal);
@@ -53,6 +55,24 @@ fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {
         folder.display()
     );
     Some(Failure::new(FailureKind::Open, what).about(shown))
+}
+
+/// A job that writes anywhere, and a device that takes writes nowhere but where a zone has
+/// been written up to: each of them would fail.
+fn outside_zones(job: &JobSpec, used: &PathUse) -> Option<Failure> {
+    let is_random = job.value("rw").is_some_and(|rw| rw.starts_with("rand"));
+    let follows = job.value("zonemode") == Some("zbd");
+    if used.action != JobPathUse::Write || !is_random || follows {
+        return None;
+    }
+    let disk = Sys::live().by_path(&used.path)?.whole();
+    let is_managed = disk.text("queue/zoned").as_deref() == Some("host-managed");
+    is_managed.then(|| {
+        let what = "the device is zoned (host-managed) and takes no writes at random";
+        let to_do = "zonemode=zbd in the job; campaigns, SNIA tests and provisioning need a device without zones";
+        let shown = used.named.display().to_string();
+        Failure::new(FailureKind::BadOption, what).to_do(to_do).about(shown)
+    })
 }
 
 /// A file that is not there and of which the job wants a share; unless another

@@ -6,7 +6,7 @@ use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
 use fathom_device::purge::{Capabilities, Namespace, Offer, Other, Purge, PurgeStep, Want};
 use fathom_model::environment::BlockDevice;
-use fathom_model::{Exit, Promise, units};
+use fathom_model::{Exit, HiddenCapacity, Promise, units};
 use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::style::{Style, Tone};
 use schemars::JsonSchema;
@@ -27,6 +27,7 @@ pub fn show(global: &Global, sys: &Sys, want: &Want, device: &Path) -> anyhow::R
             path: device,
             device: &can.device,
             lba_formats: namespace.map(formats),
+            hidden: &can.hidden,
             methods: offers.iter().map(ListedMethod::of).collect(),
         })?;
         return Ok(Exit::Success);
@@ -45,6 +46,8 @@ pub struct MethodList<'c> {
     device: &'c BlockDevice,
     /// Of an NVMe namespace; null: it is none.
     lba_formats: Option<Vec<ListedFormat>>,
+    /// Capacity of the drive that no method reaches.
+    hidden: &'c [HiddenCapacity],
     methods: Vec<ListedMethod<'c>>,
 }
 
@@ -193,6 +196,13 @@ fn surroundings(can: &Capabilities) -> String {
         text.push_str(&format!(
             "\nLBA formats (data+metadata bytes, * in use): {}\n",
             all.join("  ")
+        ));
+    }
+    for hidden in &can.hidden {
+        let size = units::bytes(hidden.bytes as f64);
+        text.push_str(&format!(
+            "\nNot reached by any of them: {size}, {}\n",
+            hidden.what
         ));
     }
     let others: Vec<String> = can

@@ -447,6 +447,7 @@ fn document(
         method,
         touched: purge.touched().map(Path::to_owned).collect(),
         passed_over: passed_over.collect(),
+        hidden: purge.capabilities.hidden.clone(),
         commands,
         purged,
         error: done.as_ref().err().map(ToString::to_string),
