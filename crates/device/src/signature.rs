@@ -5,6 +5,7 @@
 
 mod formats;
 mod second_opinion;
+mod tables;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,6 +15,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 use formats::FORMATS;
+use tables::TABLES;
 
 /// Most distant signature from the start: the last place of a second LUKS2
 /// header, 4 MiB, with its own block.
@@ -116,6 +118,18 @@ impl Place {
             Self::End(unit, back) => (size / unit * unit).checked_sub(back),
         }
     }
+}
+
+/// The last sector.
+const LAST: Place = sector_from_end(1);
+
+const fn sector_from_end(number: u64) -> Place {
+    Place::End(512, number * 512)
+}
+
+/// Everything that is looked for.
+fn formats() -> impl Iterator<Item = &'static Format> {
+    FORMATS.iter().chain(TABLES)
 }
 
 /// The sectors of the first 256 KiB, in one of which a log begins.
@@ -279,10 +293,7 @@ pub fn read(file: &File, size: u64) -> io::Result<Vec<Signature>> {
 }
 
 fn find(ends: &DeviceEnds<'_>) -> Vec<Signature> {
-    let mut found: Vec<Signature> = FORMATS
-        .iter()
-        .filter_map(|format| format.find(ends))
-        .collect();
+    let mut found: Vec<Signature> = formats().filter_map(|format| format.find(ends)).collect();
     // A FAT or NTFS boot sector ends like an MBR and has code where a table would be; the log
     // of an XFS is its own.
     let has = |kinds: &[&str]| found.iter().any(|it| kinds.contains(&&*it.kind));

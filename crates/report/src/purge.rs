@@ -40,19 +40,8 @@ pub fn text(doc: &PurgeDocument, style: Style) -> String {
     for other in &doc.touched {
         fact("with it", &other.display().to_string());
     }
-    for passed in &doc.passed_over {
-        fact(
-            "passed over",
-            &format!("{}: {}", passed.method, passed.reason),
-        );
-    }
-    for tried in doc.purged.iter().flat_map(|purged| &purged.tried) {
-        let text = format!("{}, and nothing was lost: {}", tried.method, tried.reason);
-        fact("tried", &text);
-    }
-    for hidden in &doc.hidden {
-        let size = units::bytes(hidden.bytes as f64);
-        fact("not reached", &format!("{size}, {}", hidden.what));
+    for (label, text) in beside(doc) {
+        fact(label, &text);
     }
     // The samples are told below.
     let commands = doc
@@ -85,6 +74,22 @@ pub fn text(doc: &PurgeDocument, style: Style) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// What was not done, what was tried before, and what no way reaches.
+fn beside(doc: &PurgeDocument) -> impl Iterator<Item = (&'static str, String)> {
+    let passed = doc.passed_over.iter();
+    let passed = passed.map(|it| ("passed over", format!("{}: {}", it.method, it.reason)));
+    let tried = doc.purged.iter().flat_map(|purged| &purged.tried);
+    let tried = tried.map(|it| {
+        let text = format!("{}, and nothing was lost: {}", it.method, it.reason);
+        ("tried", text)
+    });
+    let hidden = doc.hidden.iter().map(|it| {
+        let size = units::bytes(it.bytes as f64);
+        ("not reached", format!("{size}, {}", it.what))
+    });
+    passed.chain(tried).chain(hidden)
 }
 
 /// Columns of the labels.

@@ -142,7 +142,9 @@ fn leave_place(value: &mut Value) {
 pub fn cut(record: &Path) {
     let path = record.join("events.jsonl");
     let log = fs::read_to_string(&path).unwrap();
-    fs::write(&path, &log[..log.len() / 2]).unwrap();
+    // Without the first line there is no record.
+    let from = log.find('\n').unwrap() + 1;
+    fs::write(&path, &log[..from + (log.len() - from) / 2]).unwrap();
     // A purge keeps what came of it beside its log.
     let _ = fs::remove_file(record.join("purge.json"));
 }

@@ -426,7 +426,7 @@ fn a_fio_that_is_named_is_the_one_that_runs() {
     place
         .run(&[&args[..], &["/bin/true"]].concat())
         .code(5)
-        .complains("/bin/true is not fio: --version says ");
+        .complains("/bin/true: is not fio: --version says ");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn random_data_are_no_signature() {
 fn a_magic_in_random_data_is_no_signature() {
     const IMAGES: usize = 10_000;
     let mut bytes = random((HEAD_BYTES + TAIL_BYTES) as usize + 8 * IMAGES);
-    for format in FORMATS {
+    for format in formats() {
         // One place is as good as another.
         let place = format.places[0].at(1 << 30).unwrap();
         let tail = (1 << 30) - TAIL_BYTES;
@@ -93,7 +93,8 @@ fn a_magic_in_random_data_is_no_signature() {
 #[test]
 fn formats_that_nothing_makes_here_are_found_by_their_fields() {
     let word = |number: u32| number.to_le_bytes();
-    let cases: [(&str, &[(u64, &[u8])]); 21] = [
+    type Parts = &'static [(u64, &'static [u8])];
+    let cases: [(&str, Parts); 21] = [
         ("btrfs", &[(0x1_0040, b"_BHRfS_M"), (0x1_0030, &[0, 0, 1])]),
         ("refs", &[(0, b"\0\0\0ReFS\0"), (16, b"FSRS")]),
         ("apfs", &[(24, b"\x01\0\0\x80"), (32, b"NXSB")]),
@@ -192,8 +193,7 @@ fn two_bytes_alone_are_no_ext_and_no_table() {
 
 #[test]
 fn what_is_told_names_kind_and_place() {
-    let told: BTreeSet<String> = FORMATS
-        .iter()
+    let told: BTreeSet<String> = formats()
         .map(|format| {
             let signature = Signature {
                 kind: "x".into(),
