@@ -291,6 +291,7 @@ mod tests {
 
     fn seen(percent: f64, bytes: u64) -> LedgerEntry {
         LedgerEntry {
+            content: Vec::new(),
             at_ms: 1,
             command: "run".into(),
             record: None,

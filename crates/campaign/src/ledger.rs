@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fathom_device::command::{Issue, KernelDevices};
+use fathom_device::content::{self, ContentSample};
 use fathom_device::{Health, Sys, identity};
 use fathom_model::environment::BlockDevice;
 use fathom_model::{LedgerEntry, LedgerEvent};
@@ -204,6 +205,7 @@ impl Ledgers {
             at_ms: now_ms(),
             command: command.to_owned(),
             record: record.map(absolute),
+            content: self.content(&device, &deed),
             deed,
         };
         let mut notes = self.append(&device, &entry);
@@ -311,7 +313,30 @@ impl Ledgers {
         }
         let now = self.health(path).seen();
         let own = own.map(absolute);
-        Ok(DeviceState::of(&entries, Some(&now), own.as_deref()))
+        let mut state = DeviceState::of(&entries, Some(&now), own.as_deref());
+        state.compare(|content| self.holds(path, content));
+        Ok(state)
+    }
+
+    /// What a device holds where a deed has just written to it.
+    fn content(&self, device: &BlockDevice, deed: &LedgerEvent) -> ContentSample {
+        let (LedgerEvent::Filled { range_percent, .. }
+        | LedgerEvent::Settled { range_percent, .. }) = deed
+        else {
+            return ContentSample::new();
+        };
+        let share = (range_percent / 100.0).clamp(0.0, 1.0);
+        let bytes = (device.capacity_bytes as f64 * share) as u64;
+        let path = Path::new("/dev").join(&device.name);
+        // What could not be looked at cannot be compared later, which is told then.
+        content::sample(&self.sys.path(path), bytes).unwrap_or_default()
+    }
+
+    /// Whether the device behind a path holds that; `None`: nobody can tell.
+    fn holds(&self, path: &Path, content: &[(u64, u32)]) -> Option<bool> {
+        let device = self.device(path)?;
+        let path = Path::new("/dev").join(&device.name);
+        content::holds(&self.sys.path(path), content).ok()
     }
 
     /// What the drive behind a path says of itself.
@@ -373,6 +398,7 @@ impl Ledgers {
             command: command.to_owned(),
             record: record.map(absolute),
             deed: self.health_of(device).seen(),
+            content: Vec::new(),
         };
         self.append(device, &entry)
     }
@@ -396,6 +422,7 @@ impl Ledgers {
             command: command.to_owned(),
             record: Some(record.to_owned()),
             deed,
+            content: Vec::new(),
         };
         let enter = |device| self.append(device, &entry);
         devices.iter().flat_map(enter).collect()
@@ -425,6 +452,7 @@ impl Ledgers {
                     command: command.to_owned(),
                     record: Some(record.clone()),
                     deed: LedgerEvent::Written { bytes },
+                    content: Vec::new(),
                 })
             }));
             if let Some(here) = self.here(&device) {

@@ -50,6 +50,20 @@ pub struct DeviceState {
     /// A command that began to write to it, and of which nobody knows how much it
     /// has written: it goes on, or was killed and its record is gone.
     pub begun_by: Option<String>,
+    /// Whether it holds what the state was made with: `None` where Fathom has written since,
+    /// or nothing is made by what it holds.
+    pub content: Option<ContentState>,
+}
+
+/// What a device holds, beside what was left on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContentState {
+    /// It is what was noted then.
+    Same,
+    /// It is something else: it is another drive, or somebody has written to it.
+    Changed,
+    /// Nothing was noted then, or it cannot be read.
+    Unverified,
 }
 
 /// Whether a device is in the state that is wanted, in one sentence each.
@@ -152,6 +166,7 @@ impl DeviceState {
                 | LedgerEvent::Duplicate
                 | LedgerEvent::Seen { .. } => continue,
                 LedgerEvent::Written { .. } => {
+                    state.content = None;
                     if own.is_none() || entry.record.as_deref() != own {
                         state.written_bytes = state.written_bytes.saturating_add(bytes);
                         state.written_by = Some(entry.command.clone());
@@ -162,6 +177,12 @@ impl DeviceState {
                 | LedgerEvent::Filled { .. }
                 | LedgerEvent::Settled { .. } => {
                     state.made = Some(entry.clone());
+                    state.content = match entry.deed {
+                        LedgerEvent::Filled { .. } | LedgerEvent::Settled { .. } => {
+                            Some(ContentState::Unverified)
+                        }
+                        _ => None,
+                    };
                     state.written_bytes = 0;
                     state.written_by = None;
                     look.forget();
@@ -178,6 +199,20 @@ impl DeviceState {
         begun.retain(|entry| own.is_none() || entry.record.as_deref() != own);
         state.begun_by = begun.last().map(|entry| entry.command.clone());
         state
+    }
+
+    /// Looks whether it still holds what the state was made with.
+    pub fn compare(&mut self, holds: impl FnOnce(&[(u64, u32)]) -> Option<bool>) {
+        let made = self.made.as_ref().filter(|_| self.content.is_some());
+        let Some(noted) = made.map(|made| &made.content[..]) else {
+            return;
+        };
+        let compared = (!noted.is_empty()).then(|| holds(noted)).flatten();
+        self.content = Some(match compared {
+            Some(true) => ContentState::Same,
+            Some(false) => ContentState::Changed,
+            None => ContentState::Unverified,
+        });
     }
 
     /// Whether anything was written to it since it was made, as far as is known.
@@ -222,6 +257,19 @@ impl DeviceState {
         if let Some(others) = self.others_bytes.filter(|bytes| *bytes > 0) {
             let bytes = units::bytes(others as f64);
             return Judgement::Stale(format!("{is}, but others have written {bytes} since"));
+        }
+        match self.content {
+            Some(ContentState::Changed) => {
+                return Judgement::Stale(format!(
+                    "{is}, but it does not hold what it held then: it is another drive, or somebody has written to it"
+                ));
+            }
+            Some(ContentState::Unverified) => {
+                return Judgement::Stale(format!(
+                    "{is}, but nothing was noted of what it held then, so whether that was this drive is not known"
+                ));
+            }
+            Some(ContentState::Same) | None => {}
         }
         if u128::from(idle_ms) > idle_limit.as_millis() {
             let limit = units::duration(idle_limit.as_millis() as u64);

@@ -24,6 +24,7 @@ mod graph;
 #[cfg(target_os = "linux")]
 mod guest;
 #[cfg(target_os = "linux")]
+mod guest_identity;
 mod guest_nvme;
 #[cfg(target_os = "linux")]
 mod guest_preparing;

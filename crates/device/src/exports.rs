@@ -110,7 +110,15 @@ fn backstores(sys: &Sys) -> Vec<Export> {
             let Some(info) = info.filter(|info| !info.contains("DEACTIVATED")) else {
                 continue;
             };
-            let Some(what) = served(&info) else { continue };
+            // A SCSI device that is passed through says where it is nowhere else.
+            let named = || {
+                let path = text(&core.join(&plugin).join(&name).join("udev_path"));
+                path.filter(|path| path.starts_with('/'))
+                    .map(|path| Served::Path(path.into()))
+            };
+            let Some(what) = served(&info).or_else(named) else {
+                continue;
+            };
             let folder = if kind == "iblock" {
                 "block"
             } else {

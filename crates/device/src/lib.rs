@@ -26,6 +26,7 @@
 pub mod cdl;
 mod claim;
 pub mod command;
+pub mod content;
 pub mod drives;
 pub mod environment;
 pub mod evidence;

@@ -17,6 +17,10 @@ pub struct LedgerEntry {
     /// What was done.
     #[serde(flatten)]
     pub deed: LedgerEvent,
+    /// What the device held then at places by chance: the offset of a block of 4 KiB in
+    /// bytes, and its CRC-32 (that of zlib). None where that was not looked at.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub content: Vec<(u64, u32)>,
 }
 
 /// Something that was done to a device, or was seen of it.

@@ -283,6 +283,7 @@ mod tests {
         let written = |bytes| LedgerEvent::Written { bytes };
         let append = |command: &str, deed| {
             let entry = LedgerEntry {
+                content: Vec::new(),
                 at_ms: 1,
                 command: command.to_owned(),
                 record: None,

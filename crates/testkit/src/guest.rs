@@ -50,6 +50,8 @@ pub struct GuestPlan {
     arguments: Vec<String>,
     /// Sizes of the disks, and how QEMU attaches them.
     disks: Vec<(u64, String, String)>,
+    /// Size of a disk, and how QEMU attaches it once and once more.
+    twice: Vec<(u64, [String; 2])>,
     /// Files brought along, and their names there.
     files: Vec<(PathBuf, String)>,
     /// Which of them leave their symbols behind.
@@ -90,6 +92,13 @@ impl GuestPlan {
     #[must_use]
     pub fn disk(mut self, bytes: u64, device: &str, drive: &str) -> Self {
         self.disks.push((bytes, device.into(), drive.into()));
+        self
+    }
+
+    /// One empty disk of `bytes` that is attached twice, as [`GuestPlan::disk`].
+    #[must_use]
+    pub fn disk_twice(mut self, bytes: u64, devices: [&str; 2]) -> Self {
+        self.twice.push((bytes, devices.map(str::to_owned)));
         self
     }
 
@@ -187,6 +196,20 @@ impl GuestPlan {
             command
                 .args(drive(&format!("disk{at}"), &image, options))
                 .args(["-device", &format!("{device},drive=disk{at}")]);
+        }
+        for (at, (bytes, devices)) in self.twice.iter().enumerate() {
+            let image = dir.path().join(format!("twice{at}"));
+            let made = File::create(&image).and_then(|file| file.set_len(*bytes));
+            made.map_err(|e| format!("guest: {}: {e}", image.display()))?;
+            let file = format!(
+                "driver=file,node-name=file{at},filename={},locking=off",
+                text(&image)
+            );
+            let node = format!("driver=raw,node-name=twice{at},file=file{at}");
+            command.args(["-blockdev", &file, "-blockdev", &node]);
+            for device in devices {
+                command.args(["-device", &format!("{device},drive=twice{at},share-rw=on")]);
+            }
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let guest = Guest::start(command, kernel_log);

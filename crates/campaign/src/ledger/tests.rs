@@ -10,6 +10,7 @@ use fathom_model::{
 use fathom_record::{Entries, Header, Writer};
 
 use super::*;
+use crate::state::ContentState;
 
 /// A machine with two NVMe disks and a loop device; the drives answer that so
 /// many units were written.
@@ -389,4 +390,24 @@ fn drives_with_identifiers_of_their_own_may_share_a_serial_number() {
     let state = |path| machine.ledgers.state(Path::new(path), None).unwrap();
     assert!(state(DISK).made.is_some());
     assert!(state(OTHER).made.is_none() && !state(OTHER).is_duplicate);
+}
+
+/// A drive that was swapped, or written to by another machine, is seen by what it holds.
+#[test]
+fn what_a_deed_left_is_noted_and_compared() {
+    let machine = Machine::new(&[]);
+    let disk = Path::new(DISK);
+    let node = machine.root.path().join("dev/nvme0n1");
+    let bytes: Vec<u8> = (0..1 << 18).flat_map(u32::to_le_bytes).collect();
+    fs::write(&node, &bytes).unwrap();
+    machine.ledgers.did(disk, "provision", None, filled());
+    let entries = machine.ledgers.entries(disk).unwrap();
+    assert_eq!(entries[0].content.len(), 64);
+    let is = || machine.ledgers.state(disk, None).unwrap().content.unwrap();
+    assert_eq!(is(), ContentState::Same);
+    let changed: Vec<u8> = bytes.iter().map(|byte| !byte).collect();
+    fs::write(&node, changed).unwrap();
+    assert_eq!(is(), ContentState::Changed);
+    fs::write(&node, "").unwrap();
+    assert_eq!(is(), ContentState::Unverified);
 }

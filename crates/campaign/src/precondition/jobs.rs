@@ -51,6 +51,9 @@ pub(super) fn settle(
     text
 }
 
+/// Data of their own for each run: what a drive holds tells it from another one.
+pub(crate) const NEW_DATA: &str = "randrepeat=0\n";
+
 fn head(settings: &PreconditionSettings, phase: DevicePhase) -> String {
     let rw = match phase {
         DevicePhase::Sequential => "write",
@@ -59,7 +62,7 @@ fn head(settings: &PreconditionSettings, phase: DevicePhase) -> String {
     // In `filename=` a colon separates names.
     let dut = settings.dut.to_string_lossy().replace(':', "\\:");
     format!(
-        "[global]\nthread\ngroup_reporting\nioengine={}\ndirect=1\nbuffered=0\nrefill_buffers\n\
+        "[global]\nthread\ngroup_reporting\nioengine={}\ndirect=1\nbuffered=0\nrefill_buffers\n{NEW_DATA}\
          rw={rw}\nbs={}\niodepth={}\nfilename={dut}\n\nexitall_on_error\ncontinue_on_error=none\n",
         settings.ioengine,
         format_size(settings.bs_of(phase)),

@@ -19,7 +19,7 @@ use crate::plan::DevicePhase;
 
 mod config;
 mod files;
-mod jobs;
+pub(crate) mod jobs;
 
 pub use files::{File, files};
 

@@ -31,6 +31,10 @@ impl Machine {
         write("sys/devices/nvme/nvme0n1/size", "2097152\n");
         write("sys/devices/nvme/nvme0n1/serial", "S1\n");
         write("dev/nvme0n1", "");
+        let node = fs::File::options()
+            .write(true)
+            .open(machine.0.path().join("dev/nvme0n1"));
+        node.unwrap().set_len(BYTES).unwrap();
         let to = machine.0.path().join("sys/devices/nvme/nvme0n1");
         for link in [
             "sys/class/block/nvme0n1",

@@ -10,6 +10,7 @@ fn entry(at_ms: u64, command: &str, deed: LedgerEvent) -> LedgerEntry {
         command: command.into(),
         record: Some(format!("/runs/{command}").into()),
         deed,
+        content: vec![(0, 0)],
     }
 }
 
@@ -72,7 +73,9 @@ fn look(at_ms: u64, deed: LedgerEvent) -> LedgerEntry {
 }
 
 fn judged(entries: &[LedgerEntry], now: &LedgerEvent, now_ms: u64) -> Judgement {
-    DeviceState::of(entries, Some(now), None).judge(&wanted(), LIMIT, now_ms)
+    let mut state = DeviceState::of(entries, Some(now), None);
+    state.compare(|_| Some(true));
+    state.judge(&wanted(), LIMIT, now_ms)
 }
 
 #[test]
@@ -231,4 +234,33 @@ fn entries_count_in_the_order_of_their_time() {
     life.swap(0, 3);
     let state = DeviceState::of(&life, None, None);
     assert_eq!((state.written_bytes, state.touched_ms), (0, Some(2000)));
+}
+
+/// Of two drives with one serial number one may have come in place of the other.
+#[test]
+fn a_state_is_believed_where_the_device_holds_what_was_left_on_it() {
+    let now = seen(Some(51 * GIB + 512_000));
+    let judged = |life: &[LedgerEntry], holds: Option<bool>| {
+        let mut state = DeviceState::of(life, Some(&now), Some(Path::new("/runs/own")));
+        state.compare(|_| holds);
+        state.judge(&wanted(), LIMIT, 3000)
+    };
+    let stale = |judgement: Judgement, why: &str| match judgement {
+        Judgement::Stale(reason) => assert!(reason.contains(why), "{reason}"),
+        other => panic!("{other:?}"),
+    };
+    assert!(matches!(judged(&life(), Some(true)), Judgement::Holds(_)));
+    stale(judged(&life(), Some(false)), "another drive");
+    stale(judged(&life(), None), "is not known");
+    // Of an older Fathom.
+    let mut older = life();
+    older.iter_mut().for_each(|entry| entry.content.clear());
+    stale(judged(&older, Some(true)), "nothing was noted");
+    // What a run has written itself, it cannot compare.
+    let mut goes_on = life();
+    goes_on.push(LedgerEntry {
+        record: Some("/runs/own".into()),
+        ..entry(2500, "run", LedgerEvent::Written { bytes: 1 })
+    });
+    assert!(matches!(judged(&goes_on, Some(false)), Judgement::Holds(_)));
 }

@@ -150,6 +150,7 @@ impl PurgeError {
         match self {
             Self::Device { what, .. } => Some(what.clone()),
             Self::Io { doing, source, .. } => Some(format!("{doing}: {source}")),
+            Self::Kept { .. } => Some("the device said that it was done".to_owned()),
             _ => None,
         }
     }
@@ -263,18 +264,16 @@ impl Purge {
     /// The way that comes behind this one; `None` where it was named, or is the last of all,
     /// which writes every block.
     fn next(&self, issue: &dyn Issue) -> Option<Self> {
+        let writes = matches!(self.method, PurgeMethod::Overwrite(_));
         let methods = self.want.choice.methods().iter().copied();
         let rest = methods.skip_while(|method| *method != self.method).skip(1);
+        let rest: Vec<PurgeMethod> = rest.filter(|_| !writes).collect();
         let want = Want {
-            choice: PurgeMethods::of(rest.filter(|_| self.method.is_whole() || self.discards())),
+            choice: PurgeMethods::of((!rest.is_empty()).then_some(rest)?),
             ..self.want.clone()
         };
         let next = Self::new(&self.sys, issue, &want, &self.capabilities.path).ok()?;
         next.touches.is_empty().then_some(next)
-    }
-
-    fn discards(&self) -> bool {
-        matches!(self.method, PurgeMethod::Discard { .. })
     }
 
     fn of(

@@ -385,6 +385,11 @@ fn a_way_that_fails_and_changes_nothing_is_followed_by_the_next() {
     assert!(done.tried.iter().all(|it| it.reason.contains("aborted")));
     let refused = told.iter().filter(|(_, status)| *status != 0).count();
     assert_eq!(refused, 4, "each attempt is told: {told:#?}");
+    // One that says that it has done it has not done it either.
+    let liar = drive(device.path(), &ABLE, |_| registers(0x8000, 0xffff));
+    let purge = Purge::new(&machine.sys(), &liar, &want("auto"), device.path());
+    let done = run(&purge.unwrap(), &liar).unwrap();
+    assert_eq!((done.method.as_str(), done.tried.len()), ("overwrite", 4));
     // By its name, or where data are gone, no other way is gone.
     assert!(attempts("ata-sanitize-block", false).0.is_err());
     let (lost, _) = attempts("auto", true);
