@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         Ok(Exit::Failed) if signals::is_refused() => Exit::Refused,
         Ok(exit) => exit,
         Err(error) => {
-            out::error(&error);
+            cmd::tell_error(&cli.global, &error);
             cmd::exit_for(&error)
         }
     };

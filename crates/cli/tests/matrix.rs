@@ -5,10 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
 use fathom_testkit::{Lab, skip};
+use serde_json::Value;
 
 use crate::command_line::{commands, help};
 
@@ -322,6 +325,34 @@ fn a_run_goes_on_as_it_was_started_whoever_goes_on_with_it() {
             if is_left || !goes_on {
                 let by = if plan.is_some() { "plan" } else { "command" };
                 silent.push(format!("{by} {}: {resumed:?}", kind.name));
+            }
+        }
+    });
+    assert!(silent.is_empty(), "{silent:#?}");
+}
+
+/// What stands against writing to a device is told to programs by its kind.
+#[test]
+fn a_refusal_is_a_document_of_what_was_found() {
+    let silent = each_kind(&KindOfRun::of_any_engine, &|kind, silent| {
+        let Some(device) = kind.named_device().map(Path::to_owned) else {
+            return;
+        };
+        let made = Command::new("mkfs.ext4").arg("-q").arg(&device).status();
+        assert!(made.unwrap().success());
+        for more in [&["--json"][..], &["--json", "--dry-run"]] {
+            let more: Vec<_> = more.iter().map(|word| (*word).to_owned()).collect();
+            let output = Place::new(kind).run(&kind.words(&more));
+            let document = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+            let finding = &document["findings"][0];
+            let is_told = document["schema"] == "fathom.refusal/1"
+                && finding["kind"] == "signature"
+                && finding["path"] == device.to_str().unwrap()
+                && finding["to_do"]
+                    .as_str()
+                    .is_some_and(|it| it.starts_with("wipefs"));
+            if output.status.code() != Some(4) || !is_told {
+                silent.push(format!("{} {more:?}: {output:?}", kind.name));
             }
         }
     });

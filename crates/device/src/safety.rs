@@ -14,6 +14,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
+use fathom_model::RefusalFinding;
 use fathom_model::units::{self, parse_size};
 
 use crate::claim::{self, Claim};
@@ -101,6 +102,42 @@ pub enum Refusal {
 }
 
 impl Refusal {
+    /// What was found, for programs.
+    #[must_use]
+    pub fn findings(&self) -> Vec<RefusalFinding> {
+        let (kind, path) = match self {
+            Self::InUse(found) => {
+                let each = found.uses.iter();
+                return each.map(finding).collect();
+            }
+            Self::Unconfirmed(found) => {
+                let word = found.words.first();
+                return vec![RefusalFinding {
+                    kind: "unconfirmed",
+                    path: found.path.clone(),
+                    what: "it was not named".to_owned(),
+                    to_do: word.map(|word| format!("--destroy {}", quoted(word))),
+                }];
+            }
+            Self::NoSuchDevice { path } => ("no_such_device", path),
+            Self::FileAmongDevices { path } => ("file_among_devices", path),
+            Self::CharacterDevice { path } => ("character_device", path),
+            Self::OutputIsDevice { path } => ("output_is_device", path),
+            Self::Unknown { path, .. } => ("unknown", path),
+        };
+        let told = self.to_string();
+        let (what, to_do) = match told.split_once("\n  to do: ") {
+            Some((what, to_do)) => (what.to_owned(), Some(to_do.to_owned())),
+            None => (told, None),
+        };
+        vec![RefusalFinding {
+            kind,
+            path: path.clone(),
+            what,
+            to_do,
+        }]
+    }
+
     /// The same of a target that the user calls by another path.
     #[must_use]
     pub fn of(mut self, named: &Path) -> Self {
@@ -115,6 +152,15 @@ impl Refusal {
         };
         named.clone_into(path);
         self
+    }
+}
+
+fn finding(found: &Use) -> RefusalFinding {
+    RefusalFinding {
+        kind: found.kind(),
+        path: found.device().to_owned(),
+        what: found.to_string(),
+        to_do: (!found.is_system()).then(|| found.remedy()),
     }
 }
 

@@ -177,6 +177,42 @@ impl fmt::Display for Use {
 }
 
 impl Use {
+    /// What it is, for programs.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Mounted { .. } => "mounted",
+            Self::Swap { .. } => "swap",
+            Self::Held { .. } => "held",
+            Self::Loop { .. } => "loop",
+            Self::Exported { .. } => "exported",
+            Self::ExportsUnseen { .. } => "exports_unseen",
+            Self::Signature { .. } => "signature",
+            Self::Locked { .. } => "locked",
+            Self::Exclusive { .. } => "exclusive",
+            Self::Open { .. } => "open",
+            Self::OpenElsewhere { .. } => "open_elsewhere",
+        }
+    }
+
+    /// The device or file that is used.
+    #[must_use]
+    pub fn device(&self) -> &Path {
+        match self {
+            Self::Mounted { device, .. }
+            | Self::Swap { device }
+            | Self::Held { device, .. }
+            | Self::Loop { device, .. }
+            | Self::Exported { device, .. }
+            | Self::ExportsUnseen { device, .. }
+            | Self::Signature { device, .. }
+            | Self::Locked { device }
+            | Self::Exclusive { device }
+            | Self::Open { device, .. }
+            | Self::OpenElsewhere { device } => device,
+        }
+    }
+
     /// Whether it is the root of the running system, whose use nobody can end.
     #[must_use]
     pub fn is_system(&self) -> bool {

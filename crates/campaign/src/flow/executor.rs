@@ -485,7 +485,7 @@ impl<'f> Ready<'f> {
     pub fn hold(&mut self, control: &Control) -> Result<(), RunError> {
         if self.hold.is_none() {
             let hold = Hold::of(self.used(true));
-            let hold = hold.map_err(|refusal| RunError::Refused(refusal.to_string()))?;
+            let hold = hold.map_err(|refusal| RunError::Refused(refusal.to_string().into()))?;
             if !control.all_are_ready() {
                 return Err(RunError::Interrupted);
             }

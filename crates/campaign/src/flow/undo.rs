@@ -173,7 +173,7 @@ impl Undo {
     /// What could not be put back; somebody else has the device.
     pub fn restore(&self) -> Result<(), RunError> {
         if let Some(refusal) = self.in_use() {
-            return Err(RunError::Refused(refusal));
+            return Err(RunError::Refused(refusal.into()));
         }
         let hold = match &self.note {
             UndoNote::Switches(switches) => {
@@ -181,7 +181,7 @@ impl Undo {
             }
             UndoNote::Settings(_) | UndoNote::Command(_) => Ok(Hold::default()),
         };
-        let _hold = hold.map_err(|refusal| RunError::Refused(refusal.to_string()))?;
+        let _hold = hold.map_err(|refusal| RunError::Refused(refusal.to_string().into()))?;
         self.put_back(&KernelDevices)
     }
 

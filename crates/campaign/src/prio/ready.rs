@@ -47,7 +47,9 @@ impl PrioReady {
         };
         if outdir.exists() && !resumes {
             let what = "it exists already: results are not written over\n  to do: remove it, or give another --outdir";
-            return Err(RunError::Refused(format!("{}: {what}", outdir.display())));
+            return Err(RunError::Refused(
+                format!("{}: {what}", outdir.display()).into(),
+            ));
         }
         config.outdir = Some(outdir.clone());
         let system = System::here();

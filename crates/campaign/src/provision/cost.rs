@@ -98,10 +98,13 @@ impl Provision {
         }
         match over.is_empty() {
             true => Ok(()),
-            false => Err(RunError::Refused(format!(
-                "no drive was touched: each may take {text}, and more is needed for {}",
-                over.join(", ")
-            ))),
+            false => Err(RunError::Refused(
+                format!(
+                    "no drive was touched: each may take {text}, and more is needed for {}",
+                    over.join(", ")
+                )
+                .into(),
+            )),
         }
     }
 }

@@ -177,7 +177,7 @@ impl From<QuickError> for RunError {
             ) => Self::Record(error),
             (QuickError::Interrupted, _) => Self::Interrupted,
             (error, Exit::Input | Exit::Usage) => Self::Input(error.to_string()),
-            (error, Exit::Refused) => Self::Refused(error.to_string()),
+            (error, Exit::Refused) => Self::Refused(error.to_string().into()),
             (error, Exit::Missing) => Self::Missing(error.to_string()),
             (error, _) => Self::Failed(error.to_string()),
         }

@@ -17,7 +17,7 @@ use fathom_engine::{EngineError, Request};
 use fathom_fleet::MaxErrors;
 use fathom_fleet::local::FleetError;
 use fathom_model::environment::Target;
-use fathom_model::{Environment, Event, Exit, FailureKind};
+use fathom_model::{Environment, Event, Exit, FailureKind, Refused};
 use fathom_record::RecordError;
 
 use crate::flow::{
@@ -97,7 +97,7 @@ pub enum RunError {
     Input(String),
     /// Refused so that no data is lost and no figure misleads.
     #[error("{0}")]
-    Refused(String),
+    Refused(Refused),
     /// Something needed is not there: a record, a device.
     #[error("{0}")]
     Missing(String),

@@ -38,7 +38,7 @@ pub(super) fn must_be_of_one(header: &Header) -> Result<(), RunError> {
         Some(names) => Err(RunError::Refused(format!(
             "the record of this campaign is of several machines ({})\n  to do: run fathom resume on that machine, or --again to start over on this one",
             names.join(", ")
-        ))),
+        ).into())),
     }
 }
 
@@ -69,7 +69,7 @@ impl Together {
         };
         let mut entries = Entries::open(&dir)?;
         let refused = |what: String| {
-            RunError::Refused(format!("{what}\n  to do: --again starts a new record"))
+            RunError::Refused(format!("{what}\n  to do: --again starts a new record").into())
         };
         let Some(before) = machines_of(&entries.header) else {
             let what = "the record of this campaign is of one machine alone, and not of several";

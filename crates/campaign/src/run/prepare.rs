@@ -15,7 +15,7 @@ use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::Sim;
 use fathom_engine::variables::variable;
-use fathom_model::{FailureKind, JobSpec};
+use fathom_model::{FailureKind, JobSpec, Refused};
 
 use super::RunError;
 use super::identity::UsedPaths;
@@ -312,6 +312,7 @@ impl Wants {
     /// Everything that stands against it.
     pub(crate) fn check_targets(&self, owner: Owner<'_>, whose: Whose) -> Result<(), RunError> {
         let mut refusals: Vec<String> = self.unusable.iter().cloned().collect();
+        let mut findings = Vec::new();
         if refusals.is_empty() {
             let judge = WriteJudge::new(&Confirmations(owner.destroy.to_vec()));
             let laid_out = self.laid_out.keys().map(PathBuf::as_path);
@@ -320,6 +321,7 @@ impl Wants {
             for judged in written.chain(logs) {
                 if let Err(refusal) = judged {
                     refusals.push(whose.told(&refusal));
+                    findings.extend(refusal.findings());
                 }
             }
             let of_others = self.of_others.iter();
@@ -329,7 +331,10 @@ impl Wants {
         }
         match refusals[..] {
             [] => Ok(()),
-            _ => Err(RunError::Refused(first(refusals))),
+            _ => Err(RunError::Refused(Refused {
+                text: first(refusals),
+                findings,
+            })),
         }
     }
 }

@@ -326,7 +326,9 @@ impl ReadyCampaign<'_> {
                     "the device is not as it was left for {phase} work: {reason}\n  to do: \
                      STATE_STALE_REDO in the configuration makes it ready anew"
                 );
-                self.checked.refusal.get_or_insert(RunError::Refused(what));
+                self.checked
+                    .refusal
+                    .get_or_insert(RunError::Refused(what.into()));
             }
             self.checked.notes.extend(found.stale.clone());
             self.found.insert(phase, found);
@@ -406,7 +408,7 @@ impl ReadyCampaign<'_> {
         Some(match error.exit() {
             fathom_model::Exit::Missing => RunError::Missing(format!("{error}{hint}")),
             fathom_model::Exit::Input => RunError::Input(format!("{error}{hint}")),
-            _ => RunError::Refused(format!("{error}{hint}")),
+            _ => RunError::Refused(format!("{error}{hint}").into()),
         })
     }
 }

@@ -114,7 +114,7 @@ pub(crate) fn not_another(dir: &Path, unreadable: &RecordError) -> RunError {
     RunError::Refused(format!(
         "the run you mean may be one that cannot be read: {unreadable}\n  to do: name the run, or move {} out of the folder of runs",
         dir.display()
-    ))
+    ).into())
 }
 
 /// The engine that measured a campaign's record.
@@ -197,9 +197,9 @@ fn cannot_continue(header: &Header, difference: &str) -> RunError {
         true => "--again starts a new record",
         false => "start it again",
     };
-    RunError::Refused(format!(
-        "this record cannot be continued: {difference}\n  to do: {to_do}"
-    ))
+    RunError::Refused(
+        format!("this record cannot be continued: {difference}\n  to do: {to_do}").into(),
+    )
 }
 
 /// Whether a record's tests after SNIA's specification are those of today: rounds
@@ -226,7 +226,8 @@ pub(super) fn must_be_same_tests(header: &Header, now: &[Snia]) -> Result<(), Ru
     Err(RunError::Refused(
         "this campaign's record cannot go on: the configuration of its SNIA tests has changed\n  \
          to do: --again starts a new record"
-            .to_owned(),
+            .to_owned()
+            .into(),
     ))
 }
 

@@ -150,6 +150,6 @@ impl<'p> ReadyCampaign<'p> {
         let cut = self.stages_beyond().or_else(|| self.cut())?;
         Some(RunError::Refused(format!(
             "the plan exceeds its limits: {cut}\n  to do: raise --max-time or --max-written, take a part with --only, or leave out what does not fit with --over-budget cut"
-        )))
+        ).into()))
     }
 }

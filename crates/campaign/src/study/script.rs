@@ -8,7 +8,7 @@ use fathom_analysis::snia::Setup;
 use fathom_engine::fio::preflight;
 use fathom_engine::jobfile::JobFile;
 use fathom_engine::variables::variable;
-use fathom_model::{JobSpec, Stage, StageEnd, StageKind};
+use fathom_model::{JobSpec, Refused, Stage, StageEnd, StageKind};
 
 use super::{JobSource, Study, StudyAction, StudyJob, StudyPrecondition, StudyQuick, StudyStep};
 use crate::flow::acts::Purging;
@@ -365,7 +365,10 @@ impl StudyStep {
         let said = |what: String| format!("{}: {}: {what}", self.at, self.name);
         match error {
             RunError::Input(what) => RunError::Input(said(what)),
-            RunError::Refused(what) => RunError::Refused(said(what)),
+            RunError::Refused(what) => RunError::Refused(Refused {
+                text: said(what.text),
+                ..what
+            }),
             RunError::Missing(what) => RunError::Missing(said(what)),
             other => other,
         }

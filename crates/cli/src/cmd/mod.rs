@@ -7,7 +7,8 @@ use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use fathom_device::threads::NoThread;
 use fathom_fleet::{MaxErrors, named_file};
-use fathom_model::Exit;
+use fathom_model::refusal::REFUSAL_SCHEMA;
+use fathom_model::{Exit, RefusalDocument, RefusalFinding};
 use fathom_record::Tag;
 use serde_json::{Map, Value, json};
 
@@ -373,12 +374,33 @@ pub fn write_named(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
 pub struct ExitError {
     pub exit: Exit,
     pub message: String,
+    /// What was found of devices and files, of a refusal.
+    pub findings: Vec<RefusalFinding>,
 }
 
 impl ExitError {
     pub fn new(exit: Exit, message: impl std::fmt::Display) -> Self {
         let message = message.to_string();
-        Self { exit, message }
+        Self {
+            exit,
+            message,
+            findings: Vec::new(),
+        }
+    }
+}
+
+/// Tells of an error; of a refusal as a document as well, where documents are wanted.
+pub fn tell_error(global: &Global, error: &anyhow::Error) {
+    out::error(error);
+    if let (true, Exit::Refused) = (global.json, exit_for(error)) {
+        let known = error.downcast_ref::<ExitError>();
+        let document = RefusalDocument {
+            schema: REFUSAL_SCHEMA,
+            message: &format!("{error:#}"),
+            findings: known.map_or(&[], |error| &error.findings),
+        };
+        // What cannot be written has been said on stderr.
+        let _ = out::json(&document).and_then(|()| out::end());
     }
 }
 

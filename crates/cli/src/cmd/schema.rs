@@ -105,6 +105,7 @@ documents! {
     "fathom.quick-cleanup/1": "schemas/quick-cleanup-1.json", of::<quick::run::CleanupDocument>;
     "fathom.quick-list/1": "schemas/quick-list-1.json", of::<quick::list::ListDocument<'_>>;
     "fathom.quick/1": "schemas/quick-1.json", of::<quick::summary::Quick>;
+    "fathom.refusal/1": "schemas/refusal-1.json", of::<fathom_model::RefusalDocument<'_>>;
     "fathom.report-file/1": "schemas/report-file-1.json", of::<report::Document>;
     "fathom.restore/1": "schemas/restore-1.json", of::<restore::RestoreDocument>;
     "fathom.run/1": "schemas/run-1.json", of::<fathom_model::RunDocument>;

@@ -101,6 +101,13 @@ impl KindOfRun {
         words
     }
 
+    /// The device that its words name, if they name one.
+    pub fn named_device(&self) -> Option<&Path> {
+        let path = self.device.as_ref()?.path();
+        let name = path.to_str().unwrap();
+        (self.base.contains(name) || self.name == "run").then_some(path)
+    }
+
     /// Whether a run takes minutes, however it is asked for.
     pub fn is_long(&self) -> bool {
         self.name == "tune"

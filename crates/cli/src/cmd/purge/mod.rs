@@ -366,7 +366,15 @@ fn passed_over(purge: &Purge) -> String {
 }
 
 fn failed(error: PurgeError) -> anyhow::Error {
-    ExitError::new(error.exit(), error).into()
+    let findings = match &error {
+        PurgeError::Refused(refusal) => refusal.findings(),
+        _ => Vec::new(),
+    };
+    ExitError {
+        findings,
+        ..ExitError::new(error.exit(), error)
+    }
+    .into()
 }
 
 /// Whether a record is of this device, whatever its path is now.

@@ -427,7 +427,14 @@ fn show(global: &Global, dir: &Path) -> anyhow::Result<()> {
 impl From<&RunError> for ExitError {
     /// With the exit code it is to end with.
     fn from(error: &RunError) -> Self {
-        Self::new(error.exit(), error)
+        let findings = match error {
+            RunError::Refused(refused) => refused.findings.clone(),
+            _ => Vec::new(),
+        };
+        Self {
+            findings,
+            ..Self::new(error.exit(), error)
+        }
     }
 }
 

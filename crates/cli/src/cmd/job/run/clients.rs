@@ -142,7 +142,7 @@ pub fn check_devices(
         unseen.join(", "),
         confirm.join("\n")
     );
-    Err(RunError::Refused(message))
+    Err(RunError::Refused(message.into()))
 }
 
 /// What of a job may be a device that is written to: paths in /dev, those that lead

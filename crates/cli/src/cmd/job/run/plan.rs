@@ -17,7 +17,7 @@ use fathom_engine::regular;
 use fathom_engine::requested::passed_value;
 use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_engine::variables::variable;
-use fathom_model::{Exit, JobOption, JobSpec};
+use fathom_model::{Exit, JobOption, JobSpec, Refused};
 
 use super::{Args, JobPlan, JobText, globals};
 use crate::cmd::ExitError;
@@ -310,6 +310,7 @@ impl Plan {
     /// may not be written to.
     pub fn against_targets(&self, work_dir: &Path, owner: Owner<'_>) -> Option<RunError> {
         let mut refusals = Vec::new();
+        let mut findings = Vec::new();
         let mut refuse = |refusal: String| {
             if !refusals.contains(&refusal) {
                 refusals.push(refusal);
@@ -351,11 +352,17 @@ impl Plan {
                     JobPathUse::LayOut { .. } | JobPathUse::Write => judge.write(&used.path),
                 };
                 if let Err(refusal) = judged {
+                    findings.extend(refusal.findings());
                     refuse(refusal.to_string());
                 }
             }
         }
-        (!refusals.is_empty()).then(|| RunError::Refused(refusals.join("\n")))
+        (!refusals.is_empty()).then(|| {
+            RunError::Refused(Refused {
+                text: refusals.join("\n"),
+                findings,
+            })
+        })
     }
 
     /// What fio's own options write: logs, and verify states in a folder of their own.
