@@ -130,10 +130,18 @@ pub fn line(line: impl Display) {
 /// # Errors
 /// When it cannot be written as JSON.
 pub fn json(document: &impl Serialize) -> anyhow::Result<()> {
+    HAS_DOCUMENT.store(true, Ordering::Relaxed);
     let text = serde_json::to_string_pretty(document).context("cannot write JSON")?;
     line(foreign::json(&text));
     Ok(())
 }
+
+/// Whether a document was written to stdout: a second one would make neither readable.
+pub fn has_document() -> bool {
+    HAS_DOCUMENT.load(Ordering::Relaxed)
+}
+
+static HAS_DOCUMENT: AtomicBool = AtomicBool::new(false);
 
 /// Writes a JSON document as one line to stdout.
 ///

@@ -164,7 +164,12 @@ fn what_the_kernel_serves_is_in_use(guest: &mut Guest) {
     let [served, stored] = &both[..] else {
         panic!("{both:?}")
     };
-    guest.must("modprobe nvmet && modprobe nvmet-tcp && modprobe nvme-tcp && mount -t configfs none /sys/kernel/config; ip link set lo up 2>/dev/null; ifconfig lo up 2>/dev/null; true");
+    guest.must("modprobe nvmet && umount /sys/kernel/config 2>/dev/null; true");
+    let path = format!("/dev/{served}");
+    refused(&purge(guest, &path, "SERVED"), "--no-export-check");
+    let words = "SERVED' --no-export-check --reason 'nobody has it";
+    assert_eq!(purge(guest, &path, words).code, 0);
+    guest.must("modprobe nvmet-tcp && modprobe nvme-tcp && mount -t configfs none /sys/kernel/config; ip link set lo up 2>/dev/null; ifconfig lo up 2>/dev/null; true");
     guest.must(&format!(
         "cd /sys/kernel/config/nvmet && mkdir subsystems/t1 && echo 1 >subsystems/t1/attr_allow_any_host && mkdir subsystems/t1/namespaces/1 && echo -n /dev/{served} >subsystems/t1/namespaces/1/device_path && echo 1 >subsystems/t1/namespaces/1/enable && mkdir ports/1 && cd ports/1 && echo tcp >addr_trtype && echo ipv4 >addr_adrfam && echo 127.0.0.1 >addr_traddr && echo 4420 >addr_trsvcid && ln -s /sys/kernel/config/nvmet/subsystems/t1 subsystems/t1"
     ));

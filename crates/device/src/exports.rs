@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::sys::{Sys, SysBlock, names_in};
 
@@ -60,6 +61,19 @@ pub(crate) fn now(sys: &Sys) -> Vec<Export> {
     all
 }
 
+/// Whether a list that is not visible stands against nothing.
+static UNSEEN_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Has a list that is not visible stand against nothing, in this process.
+pub(crate) fn ignore_unseen() {
+    UNSEEN_IGNORED.store(true, Relaxed);
+}
+
+/// Whether somebody has asked for that.
+pub(crate) fn is_unseen_ignored() -> bool {
+    UNSEEN_IGNORED.load(Relaxed)
+}
+
 /// The modules that may serve devices and whose lists are not visible; with whether this is a container, which has no configfs of its own.
 pub(crate) fn unseen(sys: &Sys) -> Option<(String, bool)> {
     let modules = [("nvmet", NVMET), ("target_core_mod", LIO)];
@@ -69,7 +83,7 @@ pub(crate) fn unseen(sys: &Sys) -> Option<(String, bool)> {
     let hidden: Vec<&str> = hidden.map(|(module, _)| module).collect();
     let pids = fs::read_link(sys.path("/proc/self/ns/pid")).unwrap_or_default();
     let is_container = !pids.as_os_str().is_empty() && pids != Path::new(FIRST_PIDS);
-    (!hidden.is_empty()).then(|| (hidden.join(" and "), is_container))
+    (!hidden.is_empty() && !is_unseen_ignored()).then(|| (hidden.join(" and "), is_container))
 }
 
 fn text(path: &Path) -> Option<String> {

@@ -234,7 +234,9 @@ impl Use {
             ),
             Self::Loop { by, .. } => format!("losetup -d {}", by.display()),
             Self::Exported { end, .. } => end.clone(),
-            Self::ExportsUnseen { .. } => "mount -t configfs none /sys/kernel/config".to_owned(),
+            Self::ExportsUnseen { .. } => {
+                "mount -t configfs none /sys/kernel/config, or say --no-export-check".to_owned()
+            }
             Self::Signature {
                 device,
                 size_bytes,
@@ -264,6 +266,18 @@ enum Backing {
     File(u64, u64),
     /// A path that leads nowhere in this mount namespace.
     Elsewhere(PathBuf),
+}
+
+/// Has the kernel's list of what it serves, where it is not visible, stand against nothing: in
+/// this process from now on.
+pub fn ignore_unseen_exports() {
+    exports::ignore_unseen();
+}
+
+/// Whether that was asked for.
+#[must_use]
+pub fn are_unseen_exports_ignored() -> bool {
+    exports::is_unseen_ignored()
 }
 
 /// The uses that are known of a device and of all that is stacked on it;

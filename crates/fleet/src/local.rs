@@ -91,6 +91,11 @@ struct WatchedSession<'w, 'o> {
 impl Sink for WatchedSession<'_, '_> {
     fn event(&mut self, event: Event) -> ControlFlow<()> {
         match event {
+            Event::EngineStarted { pid: Some(pid), .. } => {
+                if let Some(sampler) = &mut self.session.sampler {
+                    sampler.watch(pid);
+                }
+            }
             Event::Interval { .. } => self.session.read_evidence(false),
             // Behind the figures the engine does nothing more.
             Event::Finished { .. } => self.session.read_evidence(true),

@@ -179,7 +179,7 @@ reason_kinds! {
     /// Others read or wrote the device meanwhile.
     ForeignIo: Suspect, "the device did more than the job asked for: somebody else used it meanwhile; stop what else uses it, and measure again";
     /// The job's I/Os were not all under way that were to be.
-    DepthNotReached: Suspect, "fewer I/Os were under way than iodepth asks for; use an engine that does not wait for each I/O (io_uring, libaio with direct=1), or more jobs";
+    DepthNotReached: Suspect, "fewer I/Os were under way than iodepth asks for; an engine that waits for each I/O (psync, libaio without direct=1) keeps one, and a job without a free CPU fewer than it may";
     /// The job used up its CPU.
     CpuBound: Suspect, "the job used up its CPU: the disk may do more; use more jobs or larger blocks";
     /// The job waited for a CPU: others, or the hypervisor, had it.
@@ -209,7 +209,7 @@ reason_kinds! {
     /// Data written may still be in the drive's volatile cache.
     VolatileCache: Valid, "the drive's write cache was on and nothing flushed it: the writes need not be stored; set fsync or end_fsync=1 to measure stored data";
     /// The device saw other requests than were asked for.
-    RequestsSplit: Suspect, "the device saw requests of another size than the job's: the kernel merged or split them; look at max_sectors_kb, the scheduler and bs";
+    RequestsSplit: Valid, "the device saw requests of another size than the job's: the kernel merged or split them; look at max_sectors_kb, the scheduler and bs";
     /// I/Os do not begin or end at the device's own blocks.
     Misaligned: Suspect, "I/Os are no multiples of the device's physical block: it reads before it writes; use a multiple of it for bs and offsets";
     /// The settings of the queue changed meanwhile.

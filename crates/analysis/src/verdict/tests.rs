@@ -260,17 +260,24 @@ fn requests_of_another_size_are_split_or_merged_and_not_others() {
 
 #[test]
 fn depth_is_held_against_littles_law() {
-    let with = |mean_ms: f64, queue_ms: u64| {
+    let with = |mean_ms: f64, queue_ms: u64, slat_ms: f64| {
         told(move |case| {
             case.option("iodepth", "32");
+            let slat = Latency {
+                mean_ns: slat_ms * 1e6,
+                ..case.read().clat.clone().unwrap()
+            };
+            case.read().slat = Some(slat);
             case.read().clat.as_mut().unwrap().mean_ns = mean_ms * 1e6;
             case.count("sda.queue_ms", queue_ms);
         })
     };
-    assert_eq!(with(31.0, 310_000), []);
-    assert_eq!(with(23.0, 310_000), [R::DepthNotReached]);
+    assert_eq!(with(31.0, 310_000, 0.0), []);
+    assert_eq!(with(23.0, 310_000, 0.0), [R::DepthNotReached]);
     // The job waits in io_submit, and the device sees one I/O at a time.
-    assert_eq!(with(31.0, 9_900), [R::DepthNotReached]);
+    assert_eq!(with(31.0, 9_900, 30.0), [R::DepthNotReached]);
+    // What else lies between the two is no fault.
+    assert_eq!(with(31.0, 9_900, 1.0), []);
     let limited = told(|case| {
         case.option("iodepth", "32").option("thinktime", "100");
     });
@@ -306,8 +313,20 @@ fn the_machine_is_looked_at() {
             case.set(name, to);
         })
     };
-    assert_eq!(count("pressure.cpu_some_us", 1_000_000), [R::CpuTaken]);
-    assert_eq!(count("pressure.cpu_some_us", 990_000), []);
+    // What other tasks wait for is not the job's.
+    assert_eq!(count("pressure.cpu_some_us", 10_000_000), []);
+    let waited = |us: u64, threads: f64, busy_ms: u64| {
+        told(move |case| {
+            case.count("job.wait_us", us)
+                .gauge("job.threads", threads)
+                .set("sda.role", "target")
+                .count("sda.busy_ms", busy_ms);
+        })
+    };
+    assert_eq!(waited(1_000_000, 1.0, 0), [R::CpuTaken]);
+    assert_eq!(waited(990_000, 1.0, 0), []);
+    assert_eq!(waited(1_900_000, 2.0, 0), []);
+    assert_eq!(waited(5_000_000, 1.0, 9_600), [], "it had no effect");
     assert_eq!(gauge("cpu.busiest_irq_percent", 85.0), [R::InterruptBound]);
     assert_eq!(gauge("cpu.busiest_irq_percent", 50.0), []);
     assert_eq!(count("cgroup.cpu_throttled_us", 100_000), [R::Throttled]);

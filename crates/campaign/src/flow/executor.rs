@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_device::Hold;
+use fathom_device::{Hold, usage};
 use fathom_engine::existing::{self, Owner};
 use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::SIMULATED;
@@ -466,6 +466,11 @@ impl<'f> Ready<'f> {
         header.variables = variables::read();
         header.targets = self.extras.uses.kept();
         header.facts = flow.facts.clone();
+        if usage::are_unseen_exports_ignored() {
+            header
+                .facts
+                .insert("no_export_check".to_owned(), json!(true));
+        }
         // What keeps its configuration has it in its plan.
         if flow.kept == KeptPlan::Tasks {
             let facts = FlowFacts {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use fathom_device::drives::{self, Transport};
 use fathom_device::safety::{self, Confirmations, Refusal};
 use fathom_device::{Sys, SysBlock, identity};
+use fathom_model::RefusalFinding;
 use fathom_model::environment::BlockDevice;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
@@ -212,6 +213,8 @@ pub struct Refused {
     pub unnamed: Vec<(PathBuf, Vec<String>)>,
     /// Words that name none of the drives.
     pub idle_words: Vec<String>,
+    /// What was found of each, for programs.
+    pub findings: Vec<RefusalFinding>,
 }
 
 /// Whether all drives may be written to: nobody uses them, they carry nothing,
@@ -223,12 +226,15 @@ pub fn check(drives: &[&ProvisionDrive], words: &[String]) -> Result<(), Refused
     let confirmed = Confirmations(words.to_vec());
     let mut refused = Refused::default();
     for drive in drives {
-        match safety::check_write(&drive.path, &confirmed) {
-            Ok(()) => {}
-            Err(Refusal::Unconfirmed(unnamed)) => {
+        let Err(refusal) = safety::check_write(&drive.path, &confirmed) else {
+            continue;
+        };
+        refused.findings.extend(refusal.findings());
+        match refusal {
+            Refusal::Unconfirmed(unnamed) => {
                 refused.unnamed.push((drive.path.clone(), unnamed.words));
             }
-            Err(other) => refused.reasons.push(other.to_string()),
+            other => refused.reasons.push(other.to_string()),
         }
     }
     if refused == Refused::default() {

@@ -2,6 +2,7 @@
 //! told of its end, where it says what it does.
 
 use clap::ArgMatches;
+use clap::error::ErrorKind;
 
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
@@ -17,6 +18,36 @@ pub struct MeasuringArgs {
     _notify: NotifyArg,
     #[command(flatten)]
     _metrics: MetricsArgs,
+    /// Write to devices although the kernel may serve them to others, and its list of what it
+    /// serves (configfs) is not visible
+    #[arg(long = EXPORTS)]
+    no_export_check: bool,
+}
+
+/// The option of that name.
+const EXPORTS: &str = "no-export-check";
+
+/// Takes what the command line says of exports.
+///
+/// # Errors
+/// That it is not for other machines.
+pub fn take_exports(matches: &ArgMatches) -> Result<(), clap::Error> {
+    let is_set = |at: &ArgMatches| {
+        let flag = at.try_get_one::<bool>("no_export_check").ok().flatten();
+        flag.copied().filter(|flag| *flag)
+    };
+    if innermost(matches, &is_set).is_none() {
+        return Ok(());
+    }
+    let hosts = |at: &ArgMatches| at.try_get_many::<String>("hosts").ok().flatten().map(drop);
+    if innermost(matches, &hosts).is_some() {
+        let why = format!(
+            "--{EXPORTS} is about the kernel of this machine, and the jobs run elsewhere\n"
+        );
+        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, why));
+    }
+    fathom_device::usage::ignore_unseen_exports();
+    Ok(())
 }
 
 /// What the command says, or the one that it is part of.

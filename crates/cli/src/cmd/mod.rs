@@ -392,7 +392,7 @@ impl ExitError {
 /// Tells of an error; of a refusal as a document as well, where documents are wanted.
 pub fn tell_error(global: &Global, error: &anyhow::Error) {
     out::error(error);
-    if let (true, Exit::Refused) = (global.json, exit_for(error)) {
+    if global.json && exit_for(error) == Exit::Refused && !out::has_document() {
         let known = error.downcast_ref::<ExitError>();
         let document = RefusalDocument {
             schema: REFUSAL_SCHEMA,

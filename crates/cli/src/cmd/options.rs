@@ -109,7 +109,13 @@ impl GivenOptions {
 }
 
 /// Options of everything that measures, read from the whole command line.
-const MEASURING: [&str; 4] = ["require", "notify", "metrics", "metrics-file"];
+const MEASURING: [&str; 5] = [
+    "require",
+    "notify",
+    "metrics",
+    "metrics-file",
+    "no-export-check",
+];
 
 /// The lines of [`NOT_OFFERED`], and what single tests of SNIA's specification do not use.
 fn not_offered() -> impl Iterator<Item = (String, Vec<&'static str>, &'static str)> {
@@ -162,6 +168,7 @@ pub fn parse() -> Result<Cli, clap::Error> {
     cli.global.notify = notify::asked(&matches);
     cli.global.metrics = Exporter::of(&matches);
     cli.global.given = GivenOptions::of(&command, &matches);
+    super::measuring::take_exports(&matches)?;
     Ok(cli)
 }
 

@@ -9,6 +9,7 @@ mod block;
 mod cgroup;
 mod drive;
 mod machine;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -77,6 +78,7 @@ pub struct Sampler {
     devices: block::Devices,
     groups: cgroup::Groups,
     cpus: machine::CpuTimes,
+    tasks: tasks::Tasks,
     last: EvidenceReading,
 }
 
@@ -99,6 +101,7 @@ impl Sampler {
             devices,
             groups: cgroup::Groups::of(sys),
             cpus: machine::CpuTimes::default(),
+            tasks: tasks::Tasks::default(),
             last: EvidenceReading::default(),
         };
         let reading = sampler.reading(true);
@@ -114,6 +117,14 @@ impl Sampler {
         };
         sampler.last = reading;
         (sampler, first)
+    }
+
+    /// The engine runs in this process, and in those that it starts.
+    pub fn watch(&mut self, process: u32) {
+        self.tasks.watch(process);
+        for name in ["job.run_us", "job.wait_us"] {
+            self.last.counts.insert(name.to_owned(), 0);
+        }
     }
 
     /// What has changed since the reading before; `None` right after it.
@@ -167,6 +178,7 @@ impl Sampler {
         self.devices.read(&mut reading, all);
         self.groups.read(&self.sys, &mut reading);
         self.cpus.read(&self.sys, &mut reading);
+        self.tasks.read(&self.sys, &mut reading);
         machine::read(&self.sys, &mut reading);
         if all {
             machine::read_seldom(&self.sys, &mut reading);

@@ -164,7 +164,10 @@ impl EngineProcess {
         let _ = send(&self.line, &EngineOrder::Run(Box::new(request.clone())));
         loop {
             match self.words.recv_timeout(LOOK).map(EngineAnswer::heard) {
-                Ok(Ok(event)) => {
+                Ok(Ok(mut event)) => {
+                    if let Event::EngineStarted { pid, .. } = &mut event {
+                        *pid = Some(self.process.id());
+                    }
                     if sink.event(event).is_break() {
                         self.stop(&mut stopped_at);
                     }

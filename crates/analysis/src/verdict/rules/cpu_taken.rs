@@ -1,13 +1,14 @@
-//! Tasks waited for a CPU, or the hypervisor had it.
+//! The job's threads waited for a CPU, or the hypervisor had it.
 
 use fathom_model::{EvidenceSum, ReasonKind, VerdictReason};
 
 use crate::verdict::JudgedFigure;
+use crate::verdict::limit::BUSY_PERCENT;
 
-/// Share of the time in which a task that could run had no CPU (pressure stall
-/// information, Documentation/accounting/psi.rst). A task that wakes another one on its
-/// own CPU waits some µs for it, so that a little is always there: 10 % is where a
-/// completion waits for a CPU as often as one in ten.
+/// Share of the time in which a thread of the job could run and had no CPU (`run_delay` of
+/// /proc/PID/task/TID/schedstat). A thread that is woken waits some µs, so that a little is
+/// always there: 10 % is where a completion waits for a CPU as often as one in ten. What
+/// other tasks wait for says nothing of the job.
 const WAITING_SHARE: f64 = 0.10;
 /// Share of all CPU time that the hypervisor took (`steal` of proc_stat(5)): what two
 /// runs differ by.
@@ -15,11 +16,12 @@ const STEAL_SHARE: f64 = 0.05;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let evidence = figure.evidence()?;
+    // The device had something to do all the time: whoever waited, it did not.
+    if is_busy(evidence) {
+        return None;
+    }
     let steal = steal_share(evidence).unwrap_or(0.0);
-    let waiting = evidence.count("pressure.cpu_some_us");
-    let waiting = waiting.map_or(0.0, |us| {
-        us as f64 / 1000.0 / evidence.span_ms.max(1) as f64
-    });
+    let waiting = waiting_share(evidence).unwrap_or(0.0);
     let numbers = [
         ("steal_percent", steal * 100.0),
         ("waiting_percent", waiting * 100.0),
@@ -31,13 +33,30 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         )
     } else if waiting >= WAITING_SHARE {
         format!(
-            "for {:.0} % of the time tasks waited for a CPU",
+            "for {:.0} % of the time the threads of the job waited for a CPU",
             waiting * 100.0
         )
     } else {
         return None;
     };
     Some(VerdictReason::found(ReasonKind::CpuTaken, text, numbers))
+}
+
+/// Of those threads that do the job's work; `None`: they were not looked at.
+fn waiting_share(evidence: &EvidenceSum) -> Option<f64> {
+    let waited_us = evidence.count("job.wait_us")? as f64;
+    let threads = evidence.gauge("job.threads")?.mean.max(1.0);
+    Some(waited_us / 1000.0 / evidence.span_ms.max(1) as f64 / threads)
+}
+
+/// Whether one of its devices had a request under way all the time.
+fn is_busy(evidence: &EvidenceSum) -> bool {
+    let busy_percent = |device: &str| {
+        let ms = evidence.count(&format!("{device}.busy_ms"))?;
+        Some(100.0 * ms as f64 / evidence.span_ms.max(1) as f64)
+    };
+    let mut devices = evidence.devices("target");
+    devices.any(|device| busy_percent(device).is_some_and(|it| it >= BUSY_PERCENT))
 }
 
 fn steal_share(evidence: &EvidenceSum) -> Option<f64> {

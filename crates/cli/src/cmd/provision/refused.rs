@@ -10,10 +10,11 @@ use crate::cmd::ExitError;
 
 /// The refusal as an error.
 pub fn error(provision: &Provision, refused: &Refused) -> ExitError {
-    ExitError::new(
-        Exit::Refused,
-        text(provision, refused, &std::env::args().collect::<Vec<_>>()),
-    )
+    let command: Vec<_> = std::env::args().collect();
+    ExitError {
+        findings: refused.findings.clone(),
+        ..ExitError::new(Exit::Refused, text(provision, refused, &command))
+    }
 }
 
 fn text(provision: &Provision, refused: &Refused, command: &[String]) -> String {
@@ -97,6 +98,7 @@ mod tests {
                 ("/dev/loop3".into(), vec!["/dev/loop3=64MiB".into()]),
             ],
             idle_words: vec!["typo".into()],
+            findings: Vec::new(),
         };
         let given =
             "fathom provision --all ata --destroy typo --destroy=typo --destroy S2 --dry-run";
