@@ -18,6 +18,13 @@ pub struct MeasuringArgs {
     _notify: NotifyArg,
     #[command(flatten)]
     _metrics: MetricsArgs,
+    #[command(flatten)]
+    _exports: ExportArg,
+}
+
+/// `--no-export-check`, in the definition of a command that writes to devices.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ExportArg {
     /// Write to devices although the kernel may serve them to others, and its list of what it
     /// serves (configfs) is not visible
     #[arg(long = EXPORTS)]
@@ -38,6 +45,11 @@ pub fn take_exports(matches: &ArgMatches) -> Result<(), clap::Error> {
     };
     if innermost(matches, &is_set).is_none() {
         return Ok(());
+    }
+    if matches.subcommand_name() == Some("cluster") {
+        let why =
+            format!("--{EXPORTS} is about the kernel of this machine, and pods write to volumes\n");
+        return Err(clap::Error::raw(ErrorKind::ArgumentConflict, why));
     }
     let hosts = |at: &ArgMatches| at.try_get_many::<String>("hosts").ok().flatten().map(drop);
     if innermost(matches, &hosts).is_some() {

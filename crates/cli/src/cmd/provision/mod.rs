@@ -14,6 +14,7 @@ use fathom_record::{Header, now_ms};
 
 use super::Global;
 use super::campaign::Budget;
+use super::measuring::ExportArg;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::run::{Flags, failed};
@@ -96,6 +97,8 @@ pub struct Args {
     budget: Budget,
     #[command(flatten)]
     _metrics: MetricsArgs,
+    #[command(flatten)]
+    _exports: ExportArg,
     /// Which engine writes
     #[arg(long, value_enum)]
     engine: Option<EngineOrSim>,

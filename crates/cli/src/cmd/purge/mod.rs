@@ -32,6 +32,7 @@ use serde_json::json;
 
 use super::hosts::usage;
 use super::job::duration;
+use super::measuring::ExportArg;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::run::{Flags, failed as run_failed};
@@ -98,6 +99,8 @@ pub struct Args {
     format: FormatArgs,
     #[command(flatten)]
     _metrics: MetricsArgs,
+    #[command(flatten)]
+    _exports: ExportArg,
 }
 
 /// Settings of `nvme-format`; what is not given stays as the namespace has it.
