@@ -167,7 +167,7 @@ fn a_purge_is_logged_as_fio_tests_does_and_told_to_record_and_ledger() {
     let folder = tempfile::tempdir().unwrap();
     let want = Want {
         samples: 16,
-        ..want("")
+        ..want("CONFIG_PURGE_METHOD_BLKDISCARD=y\n")
     };
     let purge = Purge::new(&Sys::live(), &KernelDevices, &want, device.path()).unwrap();
     let name = device.path().display();

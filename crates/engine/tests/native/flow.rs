@@ -237,7 +237,7 @@ fn a_direction_without_a_share_has_no_ios_however_the_job_is_steered() {
         "flow=1\nflow_sleep=100",
         "bssplit=4k/50:8k/50",
         "unified_rw_reporting=none\nfsync=4",
-        "latency_target=1s\nlatency_window=10ms\nlatency_percentile=99",
+        "latency_target=1s\nlatency_window=60s\nlatency_percentile=99",
         "file_service_type=random",
         "zonemode=strided\nzonesize=256k\nzonerange=512k",
         "verify=crc32c\ndo_verify=0",
