@@ -5,6 +5,7 @@ use std::fs;
 use super::EvidenceReading;
 use crate::command::KernelDevices;
 use crate::health::{Health, LimitCount, limit_counts};
+use crate::purge::hidden;
 use crate::sys::{Sys, SysBlock, names_in, text};
 
 /// Reads the links and drives of devices.
@@ -111,16 +112,29 @@ fn health(sys: &Sys, device: &SysBlock, reading: &mut EvidenceReading) {
     );
     reading.count(&device.name, "thermal_s", health.thermal_s);
     reading.gauge(&device.name, "spare_percent", health.spare_percent);
-    let hidden = crate::purge::hidden::of(device, &KernelDevices);
-    let hidden: u64 = hidden.iter().map(|it| it.bytes).sum();
-    let hidden = (hidden > 0).then_some(hidden as f64);
-    reading.gauge(&device.name, "overprovisioned_bytes", hidden);
     limits(&limit_counts(&KernelDevices, device), device, reading);
     let known = reading
         .gauges
         .contains_key(&format!("{}.celsius", device.name));
     let celsius = health.temperature_celsius.filter(|_| !known);
     reading.gauge(&device.name, "celsius", celsius);
+}
+
+/// The capacity that no block of a device reaches. It does not change during a step, and the
+/// kernel issues the ATA commands for it only once the drive's queue is empty
+/// (`ata_std_qc_defer`): read it before the step.
+pub(super) fn read_hidden_capacity<'d>(
+    sys: &Sys,
+    devices: impl Iterator<Item = &'d SysBlock>,
+    reading: &mut EvidenceReading,
+) {
+    // A recorded tree has no drive behind it.
+    for device in devices.filter(|_| sys.is_live()) {
+        let hidden = hidden::of(device, &KernelDevices);
+        let bytes: u64 = hidden.iter().map(|it| it.bytes).sum();
+        let bytes = (bytes > 0).then_some(bytes as f64);
+        reading.gauge(&device.name, "overprovisioned_bytes", bytes);
+    }
 }
 
 /// I/Os that missed a duration limit, as the disk counts them: `cdl_t2a_1_duration`.

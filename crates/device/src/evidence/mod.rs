@@ -104,7 +104,8 @@ impl Sampler {
             tasks: tasks::Tasks::default(),
             last: EvidenceReading::default(),
         };
-        let reading = sampler.reading(true);
+        let mut reading = sampler.reading(true);
+        drive::read_hidden_capacity(sys, sampler.devices.hardware(), &mut reading);
         let first = EvidenceInterval {
             counts: reading
                 .counts
