@@ -25,6 +25,8 @@ const TAIL_BYTES: u64 = 2 << 20;
 /// One that the boot sectors of some file systems look like.
 const MBR: &str = "MBR";
 const XFS_LOG: &str = "xfs (external log)";
+/// One of the four labels of a ZFS pool (OpenZFS, vdev_impl.h).
+const ZFS_LABEL_BYTES: u64 = 256 << 10;
 /// What is not zero in the sector of a superblock, at the most, where nothing else of it is
 /// known: of random bytes hardly two in 512 are zero.
 const MOST_NOT_ZERO: usize = 512 - 64;
@@ -81,8 +83,7 @@ impl Signature {
             return format!("wipefs -a {device}");
         }
         // Before 2.41 wipefs leaves the labels.
-        const LABEL: u64 = 256 << 10;
-        let end = (size / LABEL).saturating_sub(2);
+        let end = (size / ZFS_LABEL_BYTES).saturating_sub(2);
         format!(
             "dd if=/dev/zero of={device} bs=256K count=2 conv=fsync && dd if=/dev/zero of={device} bs=256K seek={end} count=2 conv=fsync"
         )
@@ -202,9 +203,21 @@ impl Superblock<'_> {
         self.get(at, bytes.len()) == Some(bytes)
     }
 
+    /// Whether these bytes lie within the device, and each of them is as wanted.
+    fn all(&self, at: usize, length: usize, is_wanted: impl Fn(&u8) -> bool) -> bool {
+        self.get(at, length)
+            .is_some_and(|bytes| bytes.iter().all(is_wanted))
+    }
+
     fn is_zero(&self, at: usize, length: usize) -> bool {
-        let bytes = self.get(at, length);
-        bytes.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0))
+        self.all(at, length, |byte| *byte == 0)
+    }
+
+    /// The sum of the 32-bit words of its first 512 bytes, the high byte of each first.
+    fn be32_sum(&self) -> u32 {
+        let words = self.bytes(512).chunks_exact(4);
+        let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_be_bytes);
+        words.fold(0, |sum, bytes| sum.wrapping_add(word(bytes)))
     }
 
     /// Whether there is a text with zeros behind it.

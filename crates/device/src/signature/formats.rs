@@ -7,7 +7,7 @@
 
 use super::Place::{End, Start};
 use super::SignatureClass::{Encrypted, FileSystem, Member, Swap};
-use super::{Format, LAST, sector_from_end};
+use super::{Format, LAST, ZFS_LABEL_BYTES, sector_from_end};
 
 /// bcache's and bcachefs's own identifier; early bcachefs carries bcache's.
 const BCACHE: &[u8] = b"\xc6\x85\x73\xf6\x4e\x1a\x45\xca\x82\x65\xf5\x7f\x48\xba\x6d\x81";
@@ -218,11 +218,7 @@ pub(super) const FORMATS: &[Format] = &[
         class: FileSystem,
         places: &[Start(0)],
         magics: &[(0, b"-rom1fs-")],
-        is_sane: |s| {
-            let words = s.bytes(512).chunks_exact(4);
-            let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_be_bytes);
-            words.fold(0u32, |sum, bytes| sum.wrapping_add(word(bytes))) == 0
-        },
+        is_sane: |s| s.be32_sum() == 0,
     },
     Format {
         kind: "minix",
@@ -400,7 +396,7 @@ pub(super) const FORMATS: &[Format] = &[
         class: Member,
         places: &[Start(0)],
         magics: &[(0, b"$DRBDmgr=q")],
-        is_sane: |s| s.bytes(43)[11..].iter().all(u8::is_ascii_hexdigit) && s.byte(43) == b'\n',
+        is_sane: |s| s.all(11, 32, u8::is_ascii_hexdigit) && s.byte(43) == b'\n',
     },
     Format {
         kind: "bcache",
@@ -459,14 +455,14 @@ pub(super) const FORMATS: &[Format] = &[
         class: Member,
         places: &[Start(0x200), Start(0x1200)],
         magics: &[(4, STRATIS)],
-        is_sane: |s| s.bytes(64)[32..].iter().all(u8::is_ascii_hexdigit),
+        is_sane: |s| s.all(32, 32, u8::is_ascii_hexdigit),
     },
     Format {
         kind: "Ceph BlueStore",
         class: Member,
         places: &[Start(0)],
         magics: &[(0, b"bluestore block device\n")],
-        is_sane: |s| s.bytes(59)[23..].is_ascii(),
+        is_sane: |s| s.all(23, 36, u8::is_ascii),
     },
     Format {
         kind: "Oracle ASM",
@@ -629,9 +625,9 @@ pub(super) const FORMATS: &[Format] = &[
         // The uberblocks behind it say nothing without, and wipefs leaves them since 2.41.
         places: &[
             Start(0),
-            Start(LABEL),
-            End(LABEL, 2 * LABEL),
-            End(LABEL, LABEL),
+            Start(ZFS_LABEL_BYTES),
+            End(ZFS_LABEL_BYTES, 2 * ZFS_LABEL_BYTES),
+            End(ZFS_LABEL_BYTES, ZFS_LABEL_BYTES),
         ],
         magics: &[(0x4000, b"\x01\x01"), (0x4000, b"\x01\x00")],
         is_sane: |s| s.be32(0x4004) == 0 && s.be32(0x4014) == 7 && s.has(0x4018, b"version"),
@@ -696,8 +692,6 @@ pub(super) const FORMATS: &[Format] = &[
         is_sane: |s| s.le16(8) == 1 && s.le16(10) == 0x10 && s.le32(90) == 1,
     },
 ];
-
-const LABEL: u64 = 256 << 10;
 
 const SWAP_TEXTS: [&[u8]; 6] = [
     b"SWAPSPACE2",

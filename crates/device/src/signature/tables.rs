@@ -32,11 +32,7 @@ pub(super) const TABLES: &[Format] = &[
         class: PartitionTable,
         places: &[Start(0)],
         magics: &[(0, b"\x0b\xe5\xa9\x41")],
-        is_sane: |s| {
-            let words = s.bytes(512).chunks_exact(4);
-            let word = |bytes: &[u8]| bytes.try_into().map_or(0, u32::from_be_bytes);
-            words.fold(0u32, |sum, bytes| sum.wrapping_add(word(bytes))) == 0
-        },
+        is_sane: |s| s.be32_sum() == 0,
     },
     Format {
         kind: "Sun",
