@@ -1,15 +1,13 @@
 //! What a device holds at places by chance: whether two paths lead to one drive, and whether
 //! a drive still holds what was left on it.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read as _};
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use rustix::fs::OFlags;
-
+use crate::direct::{Buffer, Direct};
 use crate::threads;
 
 /// How many places are looked at. A change of 1 % of the blocks is seen by 64 of them in 47 %
@@ -31,9 +29,9 @@ pub type ContentSample = Vec<(u64, u32)>;
 pub fn sample(path: &Path, bytes: u64) -> io::Result<ContentSample> {
     let path = path.to_owned();
     in_time(move || {
-        let file = open(&path)?;
+        let mut blocks = Blocks::open(&path)?;
         let each = places(bytes)?.into_iter();
-        each.map(|at| Ok((at, crc32fast::hash(&read(&file, at)?))))
+        each.map(|at| Ok((at, crc32fast::hash(blocks.read(at)?))))
             .collect()
     })
 }
@@ -45,9 +43,9 @@ pub fn sample(path: &Path, bytes: u64) -> io::Result<ContentSample> {
 pub fn holds(path: &Path, sample: &[(u64, u32)]) -> io::Result<bool> {
     let (path, sample) = (path.to_owned(), sample.to_owned());
     in_time(move || {
-        let file = open(&path)?;
+        let mut blocks = Blocks::open(&path)?;
         for (at, crc) in sample {
-            if crc32fast::hash(&read(&file, at)?) != crc {
+            if crc32fast::hash(blocks.read(at)?) != crc {
                 return Ok(false);
             }
         }
@@ -82,21 +80,23 @@ pub(crate) fn places(bytes: u64) -> io::Result<Vec<u64>> {
     Ok(random.iter().filter_map(place).collect())
 }
 
-/// Past the page cache, which each path has its own of; a file system without direct
-/// I/O, as under a recorded tree, is read as it is.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    let flags = i32::try_from(OFlags::DIRECT.bits()).map_err(io::Error::other)?;
-    let direct = OpenOptions::new().read(true).custom_flags(flags).open(path);
-    direct.or_else(|_| File::open(path))
+/// Blocks of a device, past the page cache, of which each path has its own.
+pub(crate) struct Blocks {
+    device: Direct,
+    buffer: Buffer,
 }
 
-pub(crate) fn read(file: &File, at: u64) -> io::Result<Vec<u8>> {
-    let mut space = vec![0; 2 * BLOCK_BYTES];
-    // Direct I/O reads into memory that is aligned to blocks.
-    let skip = space.as_ptr().align_offset(BLOCK_BYTES);
-    let block = space
-        .get_mut(skip..skip.saturating_add(BLOCK_BYTES))
-        .ok_or_else(|| io::Error::other("no aligned memory"))?;
-    file.read_exact_at(block, at)?;
-    Ok(block.to_vec())
+impl Blocks {
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            device: Direct::open_if_possible(path)?,
+            buffer: Buffer::new(BLOCK_BYTES),
+        })
+    }
+
+    pub(crate) fn read(&mut self, at: u64) -> io::Result<&[u8]> {
+        let block = self.buffer.get();
+        self.device.read(block, at)?;
+        Ok(block)
+    }
 }

@@ -27,6 +27,7 @@ pub mod cdl;
 mod claim;
 pub mod command;
 pub mod content;
+mod direct;
 pub mod drives;
 pub mod environment;
 pub mod evidence;

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::content;
+use crate::content::{self, Blocks};
 use crate::identity::wwid;
 use crate::sys::{Sys, SysBlock};
 
@@ -94,13 +94,14 @@ fn compare(sys: &Sys, one: &SysBlock, other: &SysBlock) -> Twin {
 }
 
 fn are_equal(paths: &[PathBuf; 2], bytes: u64) -> io::Result<bool> {
-    let [one, other] = [content::open(&paths[0])?, content::open(&paths[1])?];
+    let mut one = Blocks::open(&paths[0])?;
+    let mut other = Blocks::open(&paths[1])?;
     let places = content::places(bytes)?;
     for &at in &places {
         // Somebody may write to the drive meanwhile.
         let mut equal = false;
         for _ in 0..3 {
-            equal = equal || content::read(&one, at)? == content::read(&other, at)?;
+            equal = equal || one.read(at)? == other.read(at)?;
         }
         if !equal {
             return Ok(false);

@@ -9,7 +9,6 @@
 
 mod ata;
 mod capabilities;
-mod direct;
 mod follow;
 pub(crate) mod hidden;
 mod method;

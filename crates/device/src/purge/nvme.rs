@@ -114,11 +114,12 @@ impl Estimates {
 }
 
 impl Nvme {
-    fn unasked(disk: &SysBlock) -> Option<Self> {
+    /// With what the controller says of itself (CNS 01h); `None` when the device is none.
+    fn asked(disk: &SysBlock, issue: &dyn Issue) -> Option<Self> {
         let nsid: u32 = disk.value("nsid")?;
         let sysfs = controller(disk)?;
         let name = sysfs.file_name()?.to_str()?;
-        Some(Self {
+        let mut this = Self {
             controller: Path::new("/dev").join(name),
             nsid,
             can: None,
@@ -126,18 +127,19 @@ impl Nvme {
             others: Vec::new(),
             estimates: Estimates::default(),
             sysfs,
-        })
-    }
-
-    /// Asks the drive; `None` when the device is none.
-    pub(super) fn find(sys: &Sys, disk: &SysBlock, issue: &dyn Issue) -> Option<Self> {
-        let mut this = Self::unasked(disk)?;
-        let nsid = this.nsid;
-        // CNS 01h, 00h, 02h, 10h (figure 273).
+        };
         this.can = this
             .identify(issue, 0, 1)
             .as_deref()
             .and_then(Controller::read);
+        Some(this)
+    }
+
+    /// Asks the drive; `None` when the device is none.
+    pub(super) fn find(sys: &Sys, disk: &SysBlock, issue: &dyn Issue) -> Option<Self> {
+        let mut this = Self::asked(disk, issue)?;
+        let nsid = this.nsid;
+        // CNS 00h, 02h, 10h (figure 273).
         this.namespace = this
             .identify(issue, nsid, 0)
             .as_deref()
@@ -173,10 +175,7 @@ impl Nvme {
 
     /// What the controller of a disk keeps back; `None`: it is no NVMe device.
     pub(super) fn unallocated(disk: &SysBlock, issue: &dyn Issue) -> Option<Vec<HiddenCapacity>> {
-        let this = Self::unasked(disk)?;
-        let data = this.identify(issue, 0, 1);
-        let can = data.as_deref().and_then(Controller::read);
-        Some(Self { can, ..this }.hidden())
+        Some(Self::asked(disk, issue)?.hidden())
     }
 
     pub(super) fn hidden(&self) -> Vec<HiddenCapacity> {

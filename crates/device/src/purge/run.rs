@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use fathom_model::{Issued, PassedOver, Promise, Purged};
 
-use super::direct::{self, Buffer, Direct};
 use super::method::OverwriteFill;
 use super::steps::{DISCARD_STEP, PurgeStep, StepAction, WRITE_STEP};
 use super::{Purge, PurgeError, ata, issued, scsi};
 use crate::Claim;
 use crate::Hold;
 use crate::command::{Command, Issue, Reply};
+use crate::direct::{self, Buffer, Direct};
 use crate::safety::Confirmations;
 use crate::threads;
 

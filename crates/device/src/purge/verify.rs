@@ -12,7 +12,7 @@ use std::path::Path;
 
 use fathom_model::{Promise, Verification};
 
-use super::direct::{self, Buffer, Direct};
+use crate::direct::{self, Buffer, Direct};
 
 /// Size of a sample where the blocks of the device are no larger: what most
 /// drives map (a page of the kernel, too).

@@ -12,14 +12,14 @@ use rustix::fs::OFlags;
 const ALIGN: usize = 4096;
 
 /// A buffer that begins at a page.
-pub(super) struct Buffer {
+pub(crate) struct Buffer {
     bytes: Vec<u8>,
     from: usize,
     length: usize,
 }
 
 impl Buffer {
-    pub(super) fn new(length: usize) -> Self {
+    pub(crate) fn new(length: usize) -> Self {
         let bytes = vec![0; length + ALIGN];
         let from = bytes.as_ptr().align_offset(ALIGN);
         Self {
@@ -29,16 +29,16 @@ impl Buffer {
         }
     }
 
-    pub(super) fn get(&mut self) -> &mut [u8] {
+    pub(crate) fn get(&mut self) -> &mut [u8] {
         &mut self.bytes[self.from..self.from + self.length]
     }
 }
 
 /// A device that is open past the page cache.
-pub(super) struct Direct(File);
+pub(crate) struct Direct(File);
 
 impl Direct {
-    pub(super) fn open(path: &Path, write: bool) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, write: bool) -> io::Result<Self> {
         let flags = i32::try_from(OFlags::DIRECT.bits()).map_err(io::Error::other)?;
         let file = OpenOptions::new()
             .read(true)
@@ -48,16 +48,22 @@ impl Direct {
         Ok(Self(file))
     }
 
-    pub(super) fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
+    /// To read only; a file system without direct I/O, as under a recorded tree, is read
+    /// through the page cache.
+    pub(crate) fn open_if_possible(path: &Path) -> io::Result<Self> {
+        Self::open(path, false).or_else(|_| File::open(path).map(Self))
+    }
+
+    pub(crate) fn read(&self, bytes: &mut [u8], at: u64) -> io::Result<()> {
         self.0.read_exact_at(bytes, at)
     }
 
-    pub(super) fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
+    pub(crate) fn write(&self, bytes: &[u8], at: u64) -> io::Result<()> {
         self.0.write_all_at(bytes, at)
     }
 
     /// Has the device write down what it holds in its own cache.
-    pub(super) fn flush(&self) -> io::Result<()> {
+    pub(crate) fn flush(&self) -> io::Result<()> {
         self.0.sync_data()
     }
 }
@@ -65,7 +71,7 @@ impl Direct {
 /// Bytes that no drive can compress or find twice, the same for the same seed
 /// and place: each sector has its own start of splitmix64 (Steele, Lea & Flood
 /// 2014), which gives every word another one.
-pub(super) fn fill(seed: u64, at: u64, bytes: &mut [u8]) {
+pub(crate) fn fill(seed: u64, at: u64, bytes: &mut [u8]) {
     for (sector, chunk) in (at / 512..).zip(bytes.chunks_mut(512)) {
         let mut state = mix(seed ^ mix(sector));
         for word in chunk.chunks_mut(8) {
@@ -77,7 +83,7 @@ pub(super) fn fill(seed: u64, at: u64, bytes: &mut [u8]) {
 }
 
 /// The mixing step of splitmix64.
-pub(super) fn mix(mut z: u64) -> u64 {
+pub(crate) fn mix(mut z: u64) -> u64 {
     z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
