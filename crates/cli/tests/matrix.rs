@@ -261,7 +261,7 @@ fn an_option_takes_effect_on_a_host_or_is_refused() {
     judge(&["host"], &silent);
 }
 
-/// Whoever names a fio does not mean another engine where it is missing: series of `quick`
+/// Another engine is no substitute for a fio that the user asked for: series of `quick`
 /// once went on with the native one.
 #[test]
 fn a_fio_that_is_named_and_not_there_is_told_by_each_kind() {

@@ -61,16 +61,18 @@ pub(crate) fn now(sys: &Sys) -> Vec<Export> {
     all
 }
 
-/// Whether a list that is not visible stands against nothing.
+/// Whether [`ignore_unseen_exports`] was called.
 static UNSEEN_IGNORED: AtomicBool = AtomicBool::new(false);
 
-/// Has a list that is not visible stand against nothing, in this process.
-pub(crate) fn ignore_unseen() {
+/// Allows writes although the kernel's list of served devices is not visible: from now on, for
+/// the whole process.
+pub fn ignore_unseen_exports() {
     UNSEEN_IGNORED.store(true, Relaxed);
 }
 
-/// Whether somebody has asked for that.
-pub(crate) fn is_unseen_ignored() -> bool {
+/// Whether [`ignore_unseen_exports`] was called.
+#[must_use]
+pub fn are_unseen_exports_ignored() -> bool {
     UNSEEN_IGNORED.load(Relaxed)
 }
 
@@ -83,7 +85,8 @@ pub(crate) fn unseen(sys: &Sys) -> Option<(String, bool)> {
     let hidden: Vec<&str> = hidden.map(|(module, _)| module).collect();
     let pids = fs::read_link(sys.path("/proc/self/ns/pid")).unwrap_or_default();
     let is_container = !pids.as_os_str().is_empty() && pids != Path::new(FIRST_PIDS);
-    (!hidden.is_empty() && !is_unseen_ignored()).then(|| (hidden.join(" and "), is_container))
+    (!hidden.is_empty() && !are_unseen_exports_ignored())
+        .then(|| (hidden.join(" and "), is_container))
 }
 
 fn text(path: &Path) -> Option<String> {

@@ -14,8 +14,8 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use fathom_model::RefusalFinding;
 use fathom_model::units::{self, parse_size};
+use fathom_model::{RefusalFinding, split_advice};
 
 use crate::claim::{self, Claim};
 use crate::exports;
@@ -125,16 +125,13 @@ impl Refusal {
             Self::OutputIsDevice { path } => ("output_is_device", path),
             Self::Unknown { path, .. } => ("unknown", path),
         };
-        let told = self.to_string();
-        let (what, to_do) = match told.split_once("\n  to do: ") {
-            Some((what, to_do)) => (what.to_owned(), Some(to_do.to_owned())),
-            None => (told, None),
-        };
+        let message = self.to_string();
+        let (what, to_do) = split_advice(&message);
         vec![RefusalFinding {
             kind,
             path: path.clone(),
-            what,
-            to_do,
+            what: what.to_owned(),
+            to_do: to_do.map(str::to_owned),
         }]
     }
 

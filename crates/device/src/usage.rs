@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::exports::{self, Export};
+pub use crate::exports::{are_unseen_exports_ignored, ignore_unseen_exports};
 use crate::identity::backing;
 use crate::loop_status;
 use crate::mounts::{self, MountNamespace, unescape};
@@ -266,18 +267,6 @@ enum Backing {
     File(u64, u64),
     /// A path that leads nowhere in this mount namespace.
     Elsewhere(PathBuf),
-}
-
-/// Has the kernel's list of what it serves, where it is not visible, stand against nothing: in
-/// this process from now on.
-pub fn ignore_unseen_exports() {
-    exports::ignore_unseen();
-}
-
-/// Whether that was asked for.
-#[must_use]
-pub fn are_unseen_exports_ignored() -> bool {
-    exports::is_unseen_ignored()
 }
 
 /// The uses that are known of a device and of all that is stacked on it;

@@ -138,8 +138,17 @@ impl FailureKind {
     }
 }
 
-/// What stands before the advice in a message that has its own.
+/// Separates a message from its own advice.
 const TO_DO: &str = "\n  to do: ";
+
+/// Splits a message into what happened and its own advice, if it has any.
+#[must_use]
+pub fn split_advice(message: &str) -> (&str, Option<&str>) {
+    match message.split_once(TO_DO) {
+        Some((what, advice)) => (what, Some(advice)),
+        None => (message, None),
+    }
+}
 
 /// One thing that went wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -217,16 +226,14 @@ impl Failure {
     #[must_use]
     pub fn to_be_done(&self) -> &str {
         let own = self.advice.as_deref();
-        let said = self.message.split_once(TO_DO).map(|(_, advice)| advice);
+        let (_, said) = split_advice(&self.message);
         said.or(own).unwrap_or_else(|| self.kind.advice())
     }
 
     /// As [`Failure::sentence`], without what to do about it.
     #[must_use]
     pub fn happened(&self) -> String {
-        let sentence = self.sentence();
-        let what = sentence.split_once(TO_DO).map(|(what, _)| what.to_owned());
-        what.unwrap_or(sentence)
+        split_advice(&self.sentence()).0.to_owned()
     }
 
     /// Adds the errno.

@@ -50,7 +50,7 @@ pub use environment::Environment;
 pub use event::{Entry, Event, Outcome, SkipCause};
 pub use evidence::{EvidenceInterval, EvidenceSum};
 pub use exit::Exit;
-pub use failure::{Failure, FailureKind};
+pub use failure::{Failure, FailureKind, split_advice};
 pub use histogram::Histogram;
 pub use host::{Clock, Host};
 pub use job::{JobOption, JobSpec, Origin};

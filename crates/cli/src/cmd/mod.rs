@@ -387,9 +387,14 @@ impl ExitError {
             findings: Vec::new(),
         }
     }
+
+    /// A refusal, with what was found of devices and files.
+    pub fn with_findings(self, findings: Vec<RefusalFinding>) -> Self {
+        Self { findings, ..self }
+    }
 }
 
-/// Tells of an error; of a refusal as a document as well, where documents are wanted.
+/// Prints an error; with `--json`, a refusal also as a document.
 pub fn tell_error(global: &Global, error: &anyhow::Error) {
     out::error(error);
     if global.json && exit_for(error) == Exit::Refused && !out::has_document() {

@@ -60,7 +60,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         && is_campaign(&flags.which.dir)
         && let Some(dir) = run::current(&flags.which.dir, &runs_dir).map_err(failed)?
     {
-        as_started(&dir)?;
+        as_started(&Entries::open(&dir)?.header);
         return super::run::resume(global, flags, Some(&dir));
     }
     let within = Global {
@@ -73,8 +73,8 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         runs: dir.parent().unwrap_or(&dir).to_owned(),
         ..within
     };
-    as_started(&dir)?;
     let header = Entries::open(&dir)?.header;
+    as_started(&header);
     let head = Head::read(&dir).map_err(failed)?;
     let kept = head.as_ref().map(|head| head.flags.clone());
     match header.command.as_str() {
@@ -135,20 +135,16 @@ fn must_be_last(dir: &Path, last: Option<PathBuf>) -> anyhow::Result<()> {
     Err(ExitError::new(Exit::Refused, what).into())
 }
 
-/// Has the texts of a run mean the same as when it was started, and tells what its caller
-/// has set otherwise since.
-///
-/// # Errors
-/// That its record cannot be read.
-pub fn as_started(dir: &Path) -> anyhow::Result<()> {
-    let differing = variables::give(Entries::open(dir)?.header.variables);
+/// Restores the variables with which a run was started, and prints the names of those whose
+/// value is another one now.
+pub fn as_started(header: &Header) {
+    let differing = variables::give(header.variables.clone());
     if !differing.is_empty() {
         let names = differing.join(", ");
         out::note(format_args!(
             "note: the run goes on as it was started, and not with what is set now: {names}"
         ));
     }
-    Ok(())
 }
 
 /// Refuses a campaign without a plan that was killed before its first step: it has kept no

@@ -46,7 +46,7 @@ pub struct RunArgs {
 /// A file by a name that holds from everywhere: a run may go on from another folder.
 ///
 /// # Errors
-/// That there is no name, or no current folder.
+/// When the name is empty, or the current folder has disappeared.
 pub fn from_here(text: &str) -> io::Result<PathBuf> {
     std::path::absolute(text)
 }

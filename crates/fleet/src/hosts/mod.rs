@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use fathom_device::threads;
 use fathom_engine::Control;
-use fathom_model::{Event, Exit, Failure, FailureKind, Outcome, RunStatus};
+use fathom_model::{Event, Exit, Failure, FailureKind, Outcome, RunStatus, split_advice};
 use fathom_record::{RecordError, Writer};
 
 use crate::local::{FleetError, Session as Record};
@@ -53,8 +53,6 @@ const LEAD: Duration = Duration::from_millis(100);
 /// Who has not answered for so long, although it is asked every [`ASK_EVERY`], does
 /// not hear that the run was interrupted either.
 const MUTE: Duration = Duration::from_secs(7);
-/// What stands between what happened and what to do about it.
-const TO_DO: &str = "\n  to do: ";
 
 /// What is to run: the same command on each machine.
 #[derive(Debug, Clone, Default)]
@@ -438,13 +436,10 @@ impl HostsRun<'_, '_> {
             if matches!(kind, FailureKind::Refused | FailureKind::SameHost) {
                 self.control.refuse();
             }
-            let (what, advice) = match what.split_once(TO_DO) {
-                Some((what, advice)) => (what.to_owned(), Some(advice.to_owned())),
-                None => (what, None),
-            };
-            part.host.lost = Some(what.clone());
+            let (what, advice) = split_advice(&what);
+            part.host.lost = Some(what.to_owned());
             let mut failure = Failure::new(kind, what).about(part.label.as_str());
-            failure.advice = advice.or_else(|| advice_on(kind).map(str::to_owned));
+            failure.advice = advice.or_else(|| advice_on(kind)).map(str::to_owned);
             self.event(Event::Failure(failure));
         }
         self.ended(place, Outcome::Failed);

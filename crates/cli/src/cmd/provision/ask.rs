@@ -13,6 +13,7 @@ use fathom_campaign::{Folder, plan};
 use fathom_engine::variables::variable;
 use fathom_kconfig::Config;
 use fathom_model::Exit;
+use fathom_record::Entries;
 
 use super::Args;
 use crate::cmd::campaign::exit_error;
@@ -159,7 +160,7 @@ fn drives(
 fn resumed(global: &Global, args: &Args) -> anyhow::Result<ProvisionRequest> {
     let mut batch = provision::last(&runs_dir(global, args)).map_err(failed)?;
     if let Some((dir, _)) = batch.records.iter().flatten().next() {
-        as_started(dir)?;
+        as_started(&Entries::open(dir)?.header);
     }
     if let Some(other) = args
         .devices

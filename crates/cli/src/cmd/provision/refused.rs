@@ -11,10 +11,8 @@ use crate::cmd::ExitError;
 /// The refusal as an error.
 pub fn error(provision: &Provision, refused: &Refused) -> ExitError {
     let command: Vec<_> = std::env::args().collect();
-    ExitError {
-        findings: refused.findings.clone(),
-        ..ExitError::new(Exit::Refused, text(provision, refused, &command))
-    }
+    let error = ExitError::new(Exit::Refused, text(provision, refused, &command));
+    error.with_findings(refused.findings.clone())
 }
 
 fn text(provision: &Provision, refused: &Refused, command: &[String]) -> String {

@@ -373,11 +373,8 @@ fn failed(error: PurgeError) -> anyhow::Error {
         PurgeError::Refused(refusal) => refusal.findings(),
         _ => Vec::new(),
     };
-    ExitError {
-        findings,
-        ..ExitError::new(error.exit(), error)
-    }
-    .into()
+    let failed = ExitError::new(error.exit(), error);
+    failed.with_findings(findings).into()
 }
 
 /// Whether a record is of this device, whatever its path is now.

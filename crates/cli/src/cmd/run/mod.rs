@@ -431,10 +431,7 @@ impl From<&RunError> for ExitError {
             RunError::Refused(refused) => refused.findings.clone(),
             _ => Vec::new(),
         };
-        Self {
-            findings,
-            ..Self::new(error.exit(), error)
-        }
+        Self::new(error.exit(), error).with_findings(findings)
     }
 }
 

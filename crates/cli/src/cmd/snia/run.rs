@@ -133,7 +133,7 @@ pub fn resume_as(global: &Global, flags: &Flags, dir: PathBuf) -> anyhow::Result
 /// Goes on with a test.
 pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let dir = show::find_only(global, args.run.as_deref())?;
-    as_started(&dir)?;
+    as_started(&Entries::open(&dir)?.header);
     go_on(global, args, dir)
 }
 
