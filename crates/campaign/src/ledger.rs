@@ -328,11 +328,11 @@ impl Ledgers {
         let share = (range_percent / 100.0).clamp(0.0, 1.0);
         let bytes = (device.capacity_bytes as f64 * share) as u64;
         let path = Path::new("/dev").join(&device.name);
-        // What could not be looked at cannot be compared later, which is told then.
+        // Without a sample the state is unverified later, and is reported as such.
         content::sample(&self.sys.path(path), bytes).unwrap_or_default()
     }
 
-    /// Whether the device behind a path holds that; `None`: nobody can tell.
+    /// Whether the device still holds a sample; `None` if it cannot be read.
     fn holds(&self, path: &Path, content: &[(u64, u32)]) -> Option<bool> {
         let device = self.device(path)?;
         let path = Path::new("/dev").join(&device.name);

@@ -276,7 +276,7 @@ fn depth_is_held_against_littles_law() {
     assert_eq!(with(23.0, 310_000, 0.0), [R::DepthNotReached]);
     // The job waits in io_submit, and the device sees one I/O at a time.
     assert_eq!(with(31.0, 9_900, 30.0), [R::DepthNotReached]);
-    // What else lies between the two is no fault.
+    // The layers between job and device do not count.
     assert_eq!(with(31.0, 9_900, 1.0), []);
     let limited = told(|case| {
         case.option("iodepth", "32").option("thinktime", "100");

@@ -51,7 +51,7 @@ pub(super) fn settle(
     text
 }
 
-/// Data of their own for each run: what a drive holds tells it from another one.
+/// Different data for each run, so that a drive can be identified by its content.
 pub(crate) const NEW_DATA: &str = "randrepeat=0\n";
 
 fn head(settings: &PreconditionSettings, phase: DevicePhase) -> String {

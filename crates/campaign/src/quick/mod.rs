@@ -258,7 +258,7 @@ impl<'h> PlannedSeries<'h> {
         if site.fio.is_none() && order.wish() != Wish::Native {
             match install(host, order, &site, observer) {
                 Ok(with_fio) => site = with_fio,
-                // Whoever names a fio does not mean another engine where it is missing.
+                // The user asked for this fio: another engine is no substitute.
                 Err(error) if is_fio_named(host, order) => return Err(error),
                 Err(error) => fio_lack = Some(error.to_string()),
             }
@@ -342,7 +342,7 @@ fn install(
             Err(failure) if host.is_here() => failure.to_string(),
             _ => {
                 let fio = named.unwrap_or(Path::new("fio")).display();
-                format!("{fio} is no fio that starts on {name}")
+                format!("{fio} is not a working fio on {name}")
             }
         };
         return Err(QuickError::Missing(lack));

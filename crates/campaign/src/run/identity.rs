@@ -93,7 +93,7 @@ impl UsedPaths {
         self.folders.iter().chain(special).cloned().collect()
     }
 
-    /// What tells them from those that a record has kept; `None`: they are the same.
+    /// The first difference from those that a record has kept; `None` if there is none.
     pub(crate) fn difference(&self, kept: &[Target]) -> Option<String> {
         // A record of an older Fathom says nothing.
         kept.first()?;

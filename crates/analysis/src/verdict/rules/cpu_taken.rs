@@ -16,7 +16,7 @@ const STEAL_SHARE: f64 = 0.05;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let evidence = figure.evidence()?;
-    // The device had something to do all the time: whoever waited, it did not.
+    // The device was busy throughout: waiting threads did not slow it down.
     if is_busy(evidence) {
         return None;
     }

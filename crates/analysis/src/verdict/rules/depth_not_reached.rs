@@ -10,9 +10,9 @@ use crate::verdict::rules::own_limit;
 /// fourth is more than filling the queue in batches takes away.
 const SHARE: f64 = 0.75;
 
-/// Share of an I/O's time in its submission from which on the device's own count says what the
-/// job's does not: an engine that waits in `io_submit` looks deep, and the device sees one
-/// I/O at a time. Below it the two differ by what lies between them, which is no fault.
+/// Share of an I/O's time spent in its submission above which the device's own queue depth
+/// counts: an engine that waits in `io_submit` appears to keep a deep queue, while the device
+/// sees one I/O at a time. Below it, job and device differ only by the layers between them.
 const SUBMITTING_SHARE: f64 = 0.25;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
