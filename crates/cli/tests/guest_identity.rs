@@ -67,7 +67,9 @@ fn drives_with_names_in_common_are_told_apart() {
     };
     two_disks_with_one_serial_number(&mut guest);
     a_partition_has_a_name_of_its_own(&mut guest);
+    a_link_that_moves_takes_no_confirmation_along(&mut guest);
     two_paths_to_one_disk(&mut guest);
+    two_paths_under_a_multipath_map(&mut guest);
     a_namespace_of_the_second_controller(&mut guest);
     what_the_kernel_serves_is_in_use(&mut guest);
 }
@@ -105,6 +107,25 @@ fn two_disks_with_one_serial_number(guest: &mut Guest) {
     assert!(sectors >= 32 * 2048, "{other} was not filled: {written}");
 }
 
+/// The confirmation names the disk that the link led to when it was written down.
+fn a_link_that_moves_takes_no_confirmation_along(guest: &mut Guest) {
+    let link = "/dev/disk/by-id/virtio-DUPSERIAL";
+    let first = guest.must(&format!("basename $(readlink -f {link})"));
+    let first = first.trim();
+    let both = disks(guest, 32);
+    let other = both.iter().find(|disk| *disk != first).unwrap();
+    let word = by_path(guest, first);
+    // udev gives a link to the device of the highest priority that asks for it.
+    guest.must(&format!(
+        "mkdir -p /run/udev/rules.d && echo 'KERNEL==\"{other}\", OPTIONS+=\"link_priority=100\"' >/run/udev/rules.d/99-link.rules && udevadm control --reload && udevadm trigger --settle /dev/{other}"
+    ));
+    let moved = guest.must(&format!("basename $(readlink -f {link})"));
+    assert_eq!(moved.trim(), other, "udev did not move the link");
+    let before = guest.must(&format!("cksum </dev/{other}"));
+    refused(&purge(guest, link, &word), "does not name it");
+    assert_eq!(guest.must(&format!("cksum </dev/{other}")), before);
+}
+
 fn a_partition_has_a_name_of_its_own(guest: &mut Guest) {
     let disk = disks(guest, 64).remove(0);
     guest.must(&format!(
@@ -138,6 +159,38 @@ fn two_paths_to_one_disk(guest: &mut Guest) {
     assert!(told.contains("another path to"), "{told}");
     let done = purge(guest, &format!("/dev/{other}"), word);
     assert_eq!(done.code, 0, "{done:?}");
+}
+
+/// The map is the drive: its paths are in use by it, and it is not in use by itself.
+fn two_paths_under_a_multipath_map(guest: &mut Guest) {
+    let paths = disks(guest, 48);
+    let [one, other] = &paths[..] else {
+        panic!("{paths:?}")
+    };
+    guest.must("modprobe dm-multipath && modprobe dm-round-robin");
+    let wwid = guest.must(&format!("cat /sys/block/{one}/device/wwid"));
+    let wwid = wwid.trim();
+    let sectors = 48 * MIB / 512;
+    guest.must(&format!(
+        "dmsetup create twin --uuid mpath-{wwid} --table \"0 {sectors} multipath 0 0 1 1 round-robin 0 2 1 $(cat /sys/block/{one}/dev) 1 $(cat /sys/block/{other}/dev) 1\" && udevadm settle"
+    ));
+    for path in &paths {
+        refused(&purge(guest, &format!("/dev/{path}"), wwid), "twin");
+    }
+    let list = guest.run("cd /tmp && fathom provision --all scsi --dry-run --engine native");
+    let told = format!("{}{}", list.stdout, list.stderr);
+    assert!(told.contains("twin"), "{told}");
+    // Whoever has the map or one of its paths open has the drive open.
+    let map = "/dev/mapper/twin";
+    let word = format!("dm-uuid-mpath-{wwid}");
+    for opened in [map, &format!("/dev/{one}"), &format!("/dev/{other}")] {
+        guest.must(&format!("sleep 1000 <>{opened} & echo $! >/tmp/sleeper"));
+        refused(&purge(guest, map, &word), "sleep");
+        guest.must("kill $(cat /tmp/sleeper)");
+    }
+    let done = purge(guest, map, &word);
+    assert_eq!(done.code, 0, "{done:?}");
+    guest.must("dmsetup remove twin && udevadm settle");
 }
 
 fn a_namespace_of_the_second_controller(guest: &mut Guest) {

@@ -299,11 +299,15 @@ fn exported(device: &Path, export: &Export) -> Use {
     }
 }
 
-/// The processes that have a device, its partitions, the disk it is part of, or the
-/// file behind it open for writing.
+/// The processes that have a device, its partitions, the disk it is part of, what it is
+/// made of, or the file behind it open for writing.
 pub(crate) fn openers(sys: &Sys, openers: &Openers, node: &SysBlock) -> Vec<Use> {
     let mut nodes = Vec::new();
-    for path in std::iter::once(node.clone()).chain(paths::of(sys, node)) {
+    let under = all_under(node);
+    for path in std::iter::once(node.clone())
+        .chain(paths::of(sys, node))
+        .chain(under)
+    {
         nodes.extend(path.partitions());
         if path.is_partition() {
             nodes.push(path.whole());
@@ -316,6 +320,21 @@ pub(crate) fn openers(sys: &Sys, openers: &Openers, node: &SysBlock) -> Vec<Use>
         .iter()
         .flat_map(|path| openers_of(sys, openers, path))
         .collect()
+}
+
+/// The devices that a device-mapper or MD device is made of, down to the disks. multipathd
+/// has its paths open for reading only (libmultipath, `discovery.c`).
+fn all_under(node: &SysBlock) -> Vec<SysBlock> {
+    let mut found = node.linked("slaves");
+    let mut next = 0;
+    while let Some(node) = found.get(next) {
+        let new = node.linked("slaves");
+        let new = new.into_iter().filter(|node| !found.contains(node));
+        let new: Vec<SysBlock> = new.collect();
+        found.extend(new);
+        next += 1;
+    }
+    found
 }
 
 /// The processes that have a file or device node open for writing.
