@@ -302,19 +302,24 @@ fn exported(device: &Path, export: &Export) -> Use {
 /// The processes that have a device, its partitions, the disk it is part of, what it is
 /// made of, or the file behind it open for writing.
 pub(crate) fn openers(sys: &Sys, openers: &Openers, node: &SysBlock) -> Vec<Use> {
-    let mut nodes = Vec::new();
-    let under = all_under(node);
-    for path in std::iter::once(node.clone())
-        .chain(paths::of(sys, node))
-        .chain(under)
-    {
-        nodes.extend(path.partitions());
-        if path.is_partition() {
-            nodes.push(path.whole());
+    let mut nodes = vec![node.clone()];
+    nodes.extend(paths::of(sys, node));
+    nodes.extend(all_under(node));
+    let mut all: Vec<SysBlock> = Vec::new();
+    for node in nodes {
+        let mut its = node.partitions();
+        if node.is_partition() {
+            its.push(node.whole());
         }
-        nodes.push(path);
+        its.push(node);
+        for node in its {
+            // Two parts of one disk have that disk in common.
+            if !all.contains(&node) {
+                all.push(node);
+            }
+        }
     }
-    let mut paths: Vec<PathBuf> = nodes.iter().map(SysBlock::dev_path).collect();
+    let mut paths: Vec<PathBuf> = all.iter().map(SysBlock::dev_path).collect();
     paths.extend(node.text("loop/backing_file").map(PathBuf::from));
     paths
         .iter()
@@ -325,14 +330,13 @@ pub(crate) fn openers(sys: &Sys, openers: &Openers, node: &SysBlock) -> Vec<Use>
 /// The devices that a device-mapper or MD device is made of, down to the disks. multipathd
 /// has its paths open for reading only (libmultipath, `discovery.c`).
 fn all_under(node: &SysBlock) -> Vec<SysBlock> {
-    let mut found = node.linked("slaves");
-    let mut next = 0;
-    while let Some(node) = found.get(next) {
-        let new = node.linked("slaves");
-        let new = new.into_iter().filter(|node| !found.contains(node));
-        let new: Vec<SysBlock> = new.collect();
-        found.extend(new);
-        next += 1;
+    let mut found = Vec::new();
+    let mut open = node.linked("slaves");
+    while let Some(node) = open.pop() {
+        if !found.contains(&node) {
+            open.extend(node.linked("slaves"));
+            found.push(node);
+        }
     }
     found
 }
