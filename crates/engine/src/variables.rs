@@ -19,15 +19,17 @@ static GIVEN: OnceLock<Variables> = OnceLock::new();
 /// Those that were asked for, as they were found.
 static READ: Mutex<Variables> = Mutex::new(Variables::new());
 
-/// Takes values that come before those of the environment, once for the process. Gives
-/// back the names of those that have another value there.
+/// Takes values that come before those of the environment, once for the process. Returns
+/// the names of those that have another value there; none the second time, when the values
+/// are not taken.
 pub fn give(variables: Variables) -> Vec<String> {
     let differs = |(name, value): &(&String, &Option<String>)| own(name).as_ref() != Ok(*value);
     let differing = variables.iter().filter(differs);
     let differing = differing.map(|(name, _)| name.clone()).collect();
-    // A second time there is nobody who would give any.
-    let _ = GIVEN.set(variables);
-    differing
+    match GIVEN.set(variables) {
+        Ok(()) => differing,
+        Err(_) => Vec::new(),
+    }
 }
 
 /// The value of a variable: what was given, else the environment's.
