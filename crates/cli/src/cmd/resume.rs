@@ -90,7 +90,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
         command if command.starts_with("snia ") => {
             given.must_be_of("resume snia", "going on with a test")?;
-            snia::resume(&within, &flags, dir)
+            snia::resume(&within, &flags, dir, &header)
         }
         "provision" => {
             given.must_be_of("resume provision", "going on with provisioning")?;

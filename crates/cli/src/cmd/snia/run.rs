@@ -10,7 +10,7 @@ use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::snia::{FACTS, Snia, SniaChoices};
 use fathom_engine::Control;
 use fathom_model::{Exit, units};
-use fathom_record::Entries;
+use fathom_record::{Entries, Header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -118,7 +118,12 @@ pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<
 }
 
 /// Goes on with the test of this record, as `fathom resume` was told.
-pub fn resume_as(global: &Global, flags: &Flags, dir: PathBuf) -> anyhow::Result<Exit> {
+pub fn resume_as(
+    global: &Global,
+    flags: &Flags,
+    dir: PathBuf,
+    header: &Header,
+) -> anyhow::Result<Exit> {
     let args = ResumeArgs {
         run: None,
         destroy: flags.destroy.clone(),
@@ -127,18 +132,23 @@ pub fn resume_as(global: &Global, flags: &Flags, dir: PathBuf) -> anyhow::Result
         max_written: flags.budget.max_written,
         dry_run: flags.dry_run,
     };
-    go_on(global, &args, dir)
+    go_on(global, &args, dir, header)
 }
 
 /// Goes on with a test.
 pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
     let dir = show::find_only(global, args.run.as_deref())?;
-    as_started(&Entries::open(&dir)?.header);
-    go_on(global, args, dir)
+    let header = Entries::open(&dir)?.header;
+    as_started(&header);
+    go_on(global, args, dir, &header)
 }
 
-fn go_on(global: &Global, args: &ResumeArgs, dir: PathBuf) -> anyhow::Result<Exit> {
-    let header = Entries::open(&dir)?.header;
+fn go_on(
+    global: &Global,
+    args: &ResumeArgs,
+    dir: PathBuf,
+    header: &Header,
+) -> anyhow::Result<Exit> {
     let kept = SniaFacts::read(&header.facts).ok_or_else(|| {
         ExitError::new(
             Exit::Missing,
