@@ -180,7 +180,7 @@ fn two_paths_under_a_multipath_map(guest: &mut Guest) {
     let list = guest.run("cd /tmp && fathom provision --all scsi --dry-run --engine native");
     let told = format!("{}{}", list.stdout, list.stderr);
     assert!(told.contains("twin"), "{told}");
-    // Whoever has the map or one of its paths open has the drive open.
+    // A process that opens the map or one of its paths uses the drive.
     let map = "/dev/mapper/twin";
     let word = format!("dm-uuid-mpath-{wwid}");
     for opened in [map, &format!("/dev/{one}"), &format!("/dev/{other}")] {

@@ -261,8 +261,8 @@ fn an_option_takes_effect_on_a_host_or_is_refused() {
     judge(&["host"], &silent);
 }
 
-/// Another engine is no substitute for a fio that the user asked for: series of `quick`
-/// once went on with the native one.
+/// No command falls back to another engine if the user names a fio: `quick` once used the
+/// native one.
 #[test]
 fn a_fio_that_is_named_and_not_there_is_told_by_each_kind() {
     let silent = each_kind(&KindOfRun::of_any_engine, &|kind, silent| {

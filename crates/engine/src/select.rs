@@ -42,7 +42,7 @@ impl EngineHandle {
         native_runs: impl FnOnce() -> Result<(), MissingCapability>,
     ) -> Result<(Self, Option<MissingCapability>), NoEngine> {
         if wish == Wish::Auto && Program::is_named(fio) {
-            // The user asked for this fio: another engine is no substitute.
+            // The user named this fio: do not fall back to another engine.
             let program = Program::find(fio).and_then(|program| program.version());
             program.map_err(|failure| NoEngine(vec![("fio", failure.into())]))?;
         }

@@ -258,7 +258,7 @@ impl<'h> PlannedSeries<'h> {
         if site.fio.is_none() && order.wish() != Wish::Native {
             match install(host, order, &site, observer) {
                 Ok(with_fio) => site = with_fio,
-                // The user asked for this fio: another engine is no substitute.
+                // The user named this fio: do not fall back to another engine.
                 Err(error) if is_fio_named(host, order) => return Err(error),
                 Err(error) => fio_lack = Some(error.to_string()),
             }
