@@ -32,6 +32,7 @@ pub mod drives;
 pub mod environment;
 pub mod evidence;
 mod exports;
+mod extents;
 pub mod health;
 mod hold;
 pub mod identity;
@@ -55,6 +56,7 @@ pub mod threads;
 pub mod usage;
 pub mod write_cache;
 mod write_counter;
+pub mod writeback;
 
 pub use claim::Claim;
 pub use environment::{booted, capture as environment};

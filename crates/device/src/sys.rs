@@ -1,7 +1,7 @@
 //! Reading /proc, /sys and /dev, of this machine or of a recorded tree.
 
-use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -226,6 +226,18 @@ pub(crate) fn printable(bytes: &[u8]) -> Option<String> {
     let text: String = text.chars().filter(|c| !c.is_control()).collect();
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Opens a regular file to look at it, without waiting; with its length in bytes. `None`:
+/// it cannot be opened, or is something else.
+pub(crate) fn open_regular(path: &Path) -> Option<(File, u64)> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+        .ok()?;
+    let meta = file.metadata().ok().filter(fs::Metadata::is_file)?;
+    Some((file, meta.len()))
 }
 
 /// Names in a folder, sorted; none when it cannot be read.

@@ -4,17 +4,25 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use fathom_device::Sys;
 use fathom_device::evidence::Sampler;
+use fathom_device::{Sys, writeback};
 use fathom_engine::checked::CheckedPaths;
 use fathom_engine::idle::idle_jobs;
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink, StepBarrier};
-use fathom_model::{Event, Failure, FailureKind, RunStatus};
+use fathom_model::{Event, Failure, FailureKind, RunStatus, units};
 use fathom_record::{RecordError, Writer};
 
 use crate::device_errors::explained;
 use crate::{MaxErrors, TargetCheck};
+
+/// How often somebody who wants the step to end is looked for while dirty data is written.
+const STOP_LOOK: Duration = Duration::from_millis(100);
+/// A step that begins so much later for that says why.
+const WRITE_BACK_TOLD: Duration = Duration::from_secs(1);
 
 /// Why a run could not be kept to its end. What was written until then stays.
 #[derive(Debug, thiserror::Error)]
@@ -241,6 +249,7 @@ impl<'o> Session<'o> {
             return Outcome::Interrupted;
         }
         let (paths, checked) = prepared.unzip();
+        self.write_back(paths.as_deref().unwrap_or_default(), control);
         self.begin_evidence(paths.clone());
         let paths = paths.unwrap_or_default();
         let request = &Request {
@@ -278,6 +287,31 @@ impl<'o> Session<'o> {
             exceeded.append(&mut idle);
         }
         self.judge(outcome, exceeded)
+    }
+
+    /// Waits until what the page cache held of the targets before the step has been written,
+    /// or somebody wants the step to end.
+    fn write_back(&mut self, paths: &[PathBuf], control: &Control) {
+        let (done, wait) = mpsc::channel::<()>();
+        let (targets, since) = (paths.to_vec(), Instant::now());
+        thread::spawn(move || {
+            writeback::write_back(&targets);
+            drop(done);
+        });
+        while wait.recv_timeout(STOP_LOOK) == Err(RecvTimeoutError::Timeout) {
+            if control.stop_requests() > 0 {
+                return;
+            }
+        }
+        let waited = since.elapsed();
+        if waited >= WRITE_BACK_TOLD {
+            let ms = u64::try_from(waited.as_millis()).unwrap_or(u64::MAX);
+            let text = format!(
+                "before the step, {} passed until the kernel had written what the page cache held of its targets",
+                units::duration(ms)
+            );
+            let _ = self.event(Event::Note { text });
+        }
     }
 
     /// From here on the machine is watched, where the step uses it.

@@ -64,6 +64,13 @@ impl FigureVerdict {
         self.reasons.sort_by_key(|reason| reason.kind);
     }
 
+    /// Takes reasons of these kinds away.
+    pub fn without(&mut self, kinds: &[ReasonKind]) {
+        self.reasons.retain(|reason| !kinds.contains(&reason.kind));
+        let levels = self.reasons.iter().map(|reason| reason.level);
+        self.level = levels.max().unwrap_or_default();
+    }
+
     /// Whether there is a reason of this kind.
     #[must_use]
     pub fn has(&self, kind: ReasonKind) -> bool {
@@ -172,6 +179,10 @@ reason_kinds! {
     CachedReads: Invalid, "the page cache answered reads: the disk is slower; set direct=1 or read more than fits in memory";
     /// Reads of blocks that hold nothing: the device need not look at its media.
     NothingRead: Invalid, "blocks were read that hold nothing: the device answers these without its media; write the whole range first";
+    /// A cache below the measured device answered.
+    CachedBelow: Suspect, "a cache below the device answered: its storage is slower; attach the loop device with --direct-io=on, or use a range larger than that cache";
+    /// A layer below compresses, and the data can be compressed.
+    Compressed: Suspect, "the storage compresses, and this data compresses well: less was moved than was counted; use data like that of the application (refill_buffers, buffer_compress_percentage)";
     /// Writes went to the page cache and nothing waited for them to be stored.
     UnsyncedWrites: Suspect, "the writes went to the page cache and nothing waited for the disk; set direct=1, fsync or end_fsync=1";
     /// The files lie in memory (tmpfs, ramfs).
@@ -187,15 +198,15 @@ reason_kinds! {
     /// One CPU was full of interrupts.
     InterruptBound: Suspect, "one CPU was full of interrupts; spread the device's interrupts over more CPUs";
     /// The engine ran on CPUs far from the device.
-    FarCpus: Suspect, "the engine ran on CPUs of another NUMA node than the device's; run it with cpus_allowed, or numactl, on the device's node";
+    FarCpus: Valid, "the engine ran on CPUs of another NUMA node than the device's; run it with cpus_allowed, or numactl, on the device's node";
     /// A control group held the job back.
     Throttled: Suspect, "a control group held the job back: the figure is its limit; measure outside the group, or without its limit";
     /// CPU or drive slowed down for its temperature.
     Thermal: Suspect, "the CPU or the drive slowed itself down for its temperature; cool it, and measure again";
     /// CPUs ran far below their highest clock.
-    ClockFrequency: Suspect, "the CPUs ran far below their highest clock; set the governor 'performance'";
+    ClockFrequency: Valid, "the CPUs ran far below their highest clock; set the governor 'performance'";
     /// The PCIe link is slower than it could be.
-    LinkNarrow: Suspect, "the link to the drive is slower or narrower than both ends can do; reseat the drive, or use another slot";
+    LinkNarrow: Valid, "the link to the drive is slower or narrower than both ends can do; reseat the drive, or use another slot";
     /// The PCIe link carries as much as it can.
     LinkLimit: Valid, "the link to the drive was full: the figure is the link's; use a faster slot to measure the drive";
     /// Its rate changed from one level to another.
@@ -211,7 +222,7 @@ reason_kinds! {
     /// The device saw other requests than were asked for.
     RequestsSplit: Valid, "the device saw requests of another size than the job's: the kernel merged or split them; look at max_sectors_kb, the scheduler and bs";
     /// I/Os do not begin or end at the device's own blocks.
-    Misaligned: Suspect, "I/Os are no multiples of the device's physical block: it reads before it writes; use a multiple of it for bs and offsets";
+    Misaligned: Valid, "I/Os are no multiples of the device's physical block: it reads before it writes; use a multiple of it for bs and offsets";
     /// The settings of the queue changed meanwhile.
     SettingsChanged: Suspect, "a setting of the device changed while it was measured; measure again, and leave it alone";
     /// Other work on the device by the system.

@@ -78,13 +78,10 @@ pub struct Break {
 impl Course {
     /// That of a track; `None` where it is too short to say anything.
     fn of(track: &StepTrack) -> Option<Self> {
-        let rows = track.rows();
-        // The last one may be a part of an interval.
-        let rows = match rows {
-            [most @ .., last] if most.last().is_some_and(|it| last.span_ms * 2 < it.span_ms) => {
-                most
-            }
-            all => all,
+        // The first and the last may be parts of an interval: the job began or ended in it.
+        let rows = match track.rows() {
+            [_, inner @ .., _] => inner,
+            _ => &[],
         };
         let first = rows.first()?;
         (rows.len() >= ROWS_LEAST).then(|| Self {

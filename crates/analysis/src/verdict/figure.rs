@@ -224,6 +224,40 @@ impl<'d> JudgedFigure<'d> {
         targets_of(self.job, self.doc)
     }
 
+    /// Whether the job worked on this device itself, not on files on it. Where the targets
+    /// are not known it did.
+    pub(super) fn is_named(&self, device: &str) -> bool {
+        let targets = self.targets();
+        let is_it = |it: &BlockDevice| it.name == device && it.partition.is_none();
+        targets.is_empty() || self.devices().any(is_it)
+    }
+
+    /// Where the job's I/O goes, of a target of so many bytes: begin and end. `None`: its
+    /// options say it in another way, as in zones or with an increment for each clone.
+    pub(super) fn range(&self, of_bytes: f64) -> Option<(f64, f64)> {
+        let moved = [
+            "offset_increment",
+            "zonemode",
+            "zonerange",
+            "zonesize",
+            "filesize",
+        ];
+        if moved.iter().any(|name| self.is_set(name)) {
+            return None;
+        }
+        let bytes = |text: &str| match text.trim().strip_suffix('%') {
+            Some(percent) => Some(of_bytes * percent.parse::<f64>().ok()? / 100.0),
+            None => Some(units::parse_size(text)? as f64),
+        };
+        let begin = self.option("offset").map_or(Some(0.0), bytes)?;
+        let rest = (of_bytes - begin).max(0.0);
+        let length = match self.option("size").map_or(Some(rest), bytes)? {
+            0.0 => rest,
+            length => length.min(rest),
+        };
+        (length > 0.0).then_some((begin, begin + length))
+    }
+
     /// The devices among these.
     pub fn devices(&self) -> impl Iterator<Item = &'d BlockDevice> {
         self.targets()

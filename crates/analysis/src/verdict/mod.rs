@@ -13,7 +13,10 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use fathom_model::{Direction, FigureVerdict, JobResult, ReasonKind, RunDocument, VerdictReason};
+use fathom_model::{
+    Direction, FigureVerdict, JobResult, ReasonKind, RunDocument, RunStatus, VerdictLevel,
+    VerdictReason,
+};
 
 pub use figure::{DISK_FIGURES_MS, JudgedFigure};
 
@@ -34,6 +37,7 @@ pub struct FigureReason {
 /// Gives every figure of a run its verdict, and the run one.
 pub fn judge(doc: &mut RunDocument, steps: &[StepEvidence]) {
     let found = reasons(doc, steps);
+    let is_running = doc.status == RunStatus::Running;
     for job in &mut doc.jobs {
         let all = [&mut job.read, &mut job.write, &mut job.trim, &mut job.mixed];
         for result in all.into_iter().flatten() {
@@ -43,7 +47,7 @@ pub fn judge(doc: &mut RunDocument, steps: &[StepEvidence]) {
             }
             let verdict = result.verdict.get_or_insert_default();
             told.into_iter()
-                .for_each(|kind| verdict.add(VerdictReason::of(kind)));
+                .for_each(|kind| verdict.add(of_told(kind, is_running)));
         }
     }
     for found in found {
@@ -56,6 +60,30 @@ pub fn judge(doc: &mut RunDocument, steps: &[StepEvidence]) {
         }
     }
     doc.verdict = of_run(&results(doc));
+    if doc.command == QUICK
+        && let Some(verdict) = &mut doc.verdict
+    {
+        verdict.without(&QUICK_BY_DESIGN);
+    }
+}
+
+/// The series that goes through the page cache on purpose: it shows what a program without
+/// tuning gets.
+const QUICK: &str = "quick";
+/// What is marked at its rows, and says nothing against the series.
+const QUICK_BY_DESIGN: [ReasonKind; 2] = [ReasonKind::CachedReads, ReasonKind::UnsyncedWrites];
+
+/// What the engine told. Figures of a run that goes on are counted so far, which speaks
+/// against none of them.
+fn of_told(kind: ReasonKind, is_running: bool) -> VerdictReason {
+    match kind {
+        ReasonKind::FromSamples if is_running => VerdictReason {
+            level: VerdictLevel::Valid,
+            sentence: "counted so far: the run has not ended".to_owned(),
+            ..VerdictReason::of(kind)
+        },
+        _ => VerdictReason::of(kind),
+    }
 }
 
 /// The verdict on all figures together: each reason once, as the first figure has it.

@@ -256,6 +256,10 @@ fn requests_of_another_size_are_split_or_merged_and_not_others() {
     assert_eq!(with(20_000), [R::RequestsSplit]);
     assert_eq!(with(5_000), [R::RequestsSplit]);
     assert_eq!(with(9_000), []);
+    let merged = told(|case| {
+        case.option("rw", "read").count("sda.read_ios", 5_000);
+    });
+    assert_eq!(merged, [], "adjacent reads are merged");
 }
 
 #[test]
@@ -342,7 +346,14 @@ fn the_machine_is_looked_at() {
         [R::MemoryPressure]
     );
     assert_eq!(count("memory.swapped_out_pages", 2_550), []);
-    assert_eq!(set("record.on_target", "1"), [R::RecordOnTarget]);
+    let record = |bytes: u64| {
+        told(move |case| {
+            case.set("record.on_target", "1")
+                .count("record.bytes", bytes);
+        })
+    };
+    assert_eq!(record(400_000), []);
+    assert_eq!(record(410_000), [R::RecordOnTarget]);
     assert_eq!(set("clock.source", "hpet"), [R::ClockSource]);
     assert_eq!(set("clock.source", "tsc"), []);
     assert_eq!(set("sda.sync_action", "resync"), [R::Maintenance]);
@@ -447,15 +458,109 @@ fn what_holds_nothing_is_told_of_reads() {
     assert_eq!(zram(1e9, 0.0), []);
     assert_eq!(zram(0.94e9, 0.0), [R::NothingRead]);
     assert_eq!(zram(1e9, 20_000.0), [R::NothingRead]);
-    let file = |held: f64| {
+    // The rest of the device is none of this job's.
+    let part = told(|case| {
+        case.option("size", "500m")
+            .gauge("sda.size_bytes", 1e9)
+            .gauge("sda.zram_data_bytes", 0.6e9)
+            .gauge("sda.zram_same_pages", 0.0);
+    });
+    assert_eq!(part, []);
+    let file = |figure: &'static str, held: f64| {
         told(move |case| {
-            case.gauge("files.size_bytes", 1e9)
-                .gauge("files.allocated_bytes", held);
+            case.gauge("files.size_bytes", 1e9).gauge(figure, held);
         })
     };
-    assert_eq!(file(0.5e9), [R::NothingRead]);
-    // Allocated beyond its end: preallocated, or in large blocks.
-    assert_eq!(file(1.1e9), []);
+    assert_eq!(file("files.written_bytes", 0.5e9), [R::NothingRead]);
+    assert_eq!(file("files.written_bytes", 0.96e9), []);
+    // Of an earlier version; allocated beyond its end: preallocated, or in large blocks.
+    assert_eq!(file("files.allocated_bytes", 1.1e9), []);
+}
+
+#[test]
+fn where_a_file_was_written_is_held_against_the_range_of_the_job() {
+    let reads = |offset: &'static str, size: &'static str| {
+        told(move |case| {
+            // The first half was written.
+            let map = "ff".repeat(32) + &"00".repeat(32);
+            case.option("offset", offset)
+                .option("size", size)
+                .gauge("sda.backing_size_bytes", 1e9)
+                .gauge("sda.backing_written_bytes", 0.5e9)
+                .set("sda.backing_written_map", &map);
+        })
+    };
+    assert_eq!(reads("0", "600m"), [R::NothingRead]);
+    assert_eq!(reads("0", "50%"), []);
+    assert_eq!(reads("0", "100m"), []);
+    assert_eq!(reads("50%", "100m"), [R::NothingRead]);
+    assert_eq!(reads("0", "0"), [R::NothingRead]);
+}
+
+#[test]
+fn caches_and_compression_below_the_device_are_told() {
+    let below = |reached: u64| {
+        told(move |case| {
+            case.set("sda.direct", "0")
+                .set("sdb.role", "under")
+                .count("sdb.read_bytes", reached);
+        })
+    };
+    assert_eq!(below(20_480_000), []);
+    assert_eq!(below(20_000_000), [R::CachedBelow]);
+    let throttled = told(|case| {
+        case.set("sda.direct", "0")
+            .set("sdb.role", "under")
+            .count("sdb.read_bytes", 0)
+            .gauge("sda.limit_riops", 1000.0);
+    });
+    assert_eq!(throttled, [R::Throttled], "the limit is the figure");
+    let turning = |iops: f64, clat_ns: f64| {
+        told(move |case| {
+            case.set("sda.rotational", "1");
+            case.read().iops = iops;
+            case.read().clat.as_mut().unwrap().mean_ns = clat_ns;
+        })
+    };
+    assert_eq!(turning(1000.0, 990_000.0), [R::CachedBelow]);
+    assert_eq!(turning(500.0, 2_000_000.0), []);
+    let zram = |kept: f64| {
+        told(move |case| {
+            case.gauge("sda.size_bytes", 1e9)
+                .gauge("sda.zram_data_bytes", 1e9)
+                .gauge("sda.zram_same_pages", 0.0)
+                .gauge("sda.zram_compressed_bytes", kept);
+        })
+    };
+    assert_eq!(zram(0.9e9), []);
+    assert_eq!(zram(0.7e9), [R::Compressed]);
+}
+
+#[test]
+fn write_back_of_the_page_cache_is_told_apart_from_others() {
+    let whose = |pages: u64| {
+        let mut case = Case::new();
+        case.count("sda.write_ios", 3000)
+            .count("sda.write_bytes", 12_288_000)
+            .count("memory.written_back_pages", pages);
+        assert!(case.kinds().contains(&R::ForeignIo));
+        let reasons = case.doc.verdict.unwrap().reasons;
+        let found = reasons.into_iter().find(|it| it.kind == R::ForeignIo);
+        found.unwrap().sentence
+    };
+    assert!(whose(3000).ends_with("wrote back what was in the page cache"));
+    assert!(whose(100).ends_with("somebody else used it meanwhile"));
+}
+
+#[test]
+fn a_series_through_the_page_cache_is_marked_and_valid() {
+    let mut case = Case::new();
+    case.doc.command = "quick".to_owned();
+    case.option("direct", "0");
+    case.count("sda.read_ios", 100).count("sda.read_merges", 0);
+    assert!(case.kinds().contains(&R::CachedReads));
+    let verdict = case.doc.verdict.unwrap();
+    assert_eq!(verdict.level, fathom_model::VerdictLevel::Valid);
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Block devices: the targets, and what lies under them.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use super::EvidenceReading;
+use super::{Detail, EvidenceReading};
+use crate::extents::WrittenParts;
 use crate::identity::{self, device_of};
 use crate::sys::{Sys, SysBlock, text};
 
@@ -62,10 +62,12 @@ pub(super) struct Devices {
     all: Vec<ReadDevice>,
     /// Of each file system that targets lie on: its kind and the folder of btrfs.
     exclusive: Vec<PathBuf>,
-    /// Whether the record lies on a target.
-    has_record: Option<bool>,
-    /// Regular files among the targets whose file system counts what each of them holds.
+    /// The record, and whether it lies on a target.
+    record: Option<(PathBuf, bool)>,
+    /// The targets that are no devices.
     files: Vec<PathBuf>,
+    /// The whole disks among the targets that are named themselves, not a file on them.
+    named: Vec<SysBlock>,
 }
 
 impl Devices {
@@ -78,11 +80,18 @@ impl Devices {
             // What is done to other partitions of the disk is done to the same disk.
             found.add(sys, node.whole(), "target", 0);
         }
-        let counts = targets.iter().filter(|path| counts_blocks(sys, path));
-        found.files = counts.cloned().collect();
+        for target in targets {
+            match sys.by_path(target) {
+                Some(node) if node == node.whole() => found.named.push(node),
+                Some(_) => {}
+                None => found.files.push(target.clone()),
+            }
+        }
         if !found.all.is_empty() {
-            let on = record.and_then(|record| device_of(sys, record));
-            found.has_record = on.map(|node| found.knows(&node.whole()));
+            found.record = record.and_then(|record| {
+                let on = device_of(sys, record)?;
+                Some((record.to_owned(), found.knows(&on.whole())))
+            });
         }
         let btrfs = sys.path("/sys/fs/btrfs");
         let file_systems = crate::sys::names_in(&btrfs).into_iter();
@@ -125,21 +134,34 @@ impl Devices {
         })
     }
 
-    pub(super) fn read(&self, reading: &mut EvidenceReading, all: bool) {
+    pub(super) fn read(&self, sys: &Sys, reading: &mut EvidenceReading, detail: Detail) {
         for device in &self.all {
             stat(&device.node, reading);
             changing(&device.node, reading);
-            if all {
-                fixed(device, reading);
+            if detail >= Detail::Seldom {
+                fixed(sys, device, reading);
             }
         }
         for (n, file) in self.exclusive.iter().enumerate() {
             reading.setting(&format!("btrfs{n}"), "exclusive_operation", text(file));
         }
-        if all {
-            allocated(&self.files, "files", "", reading);
-            let has_record = self.has_record.map(|has| u8::from(has).to_string());
-            reading.setting("record", "on_target", has_record);
+        if let Some((record, is_on_target)) = &self.record
+            && detail >= Detail::Seldom
+        {
+            reading.setting(
+                "record",
+                "on_target",
+                Some(u8::from(*is_on_target).to_string()),
+            );
+            reading.count("record", "bytes", Some(bytes_in(record)));
+        }
+        if detail == Detail::Ends {
+            written(&self.files, "files", "", reading);
+            for node in &self.named {
+                if let Some(file) = node.text("loop/backing_file") {
+                    written(&[file.into()], &node.name, "backing_", reading);
+                }
+            }
         }
     }
 }
@@ -183,12 +205,13 @@ fn changing(node: &SysBlock, reading: &mut EvidenceReading) {
             .collect();
         let bytes = |at: usize| pages.get(at).copied().flatten().map(|n| n as f64);
         reading.gauge(&node.name, "zram_data_bytes", bytes(0));
+        reading.gauge(&node.name, "zram_compressed_bytes", bytes(1));
         reading.gauge(&node.name, "zram_same_pages", bytes(5));
     }
 }
 
 /// What does not.
-fn fixed(device: &ReadDevice, reading: &mut EvidenceReading) {
+fn fixed(sys: &Sys, device: &ReadDevice, reading: &mut EvidenceReading) {
     let ReadDevice { node, role } = device;
     reading.setting(&node.name, "role", Some((*role).to_owned()));
     for (figure, attribute) in [
@@ -196,39 +219,50 @@ fn fixed(device: &ReadDevice, reading: &mut EvidenceReading) {
         ("physical_block_bytes", "queue/physical_block_size"),
         ("fua", "queue/fua"),
         ("iostats", "queue/iostats"),
+        ("rotational", "queue/rotational"),
         ("backing_file", "loop/backing_file"),
+        ("direct", "loop/dio"),
     ] {
         reading.setting(&node.name, figure, node.text(attribute));
     }
     if let Some(file) = node.text("loop/backing_file") {
-        allocated(&[file.into()], &node.name, "backing_", reading);
+        let on = identity::file_system(sys, Path::new(&file)).map(|on| on.kind);
+        reading.setting(&node.name, "backing_file_system", on);
     }
     let bytes = Some(node.size_bytes()).filter(|&bytes| bytes > 0);
     reading.gauge(&node.name, "size_bytes", bytes.map(|bytes| bytes as f64));
 }
 
-/// How long files are, and how much of that is not a hole: `st_blocks` of stat(2), in 512
-/// bytes whatever the file system's own are.
-fn allocated(files: &[PathBuf], subject: &str, prefix: &str, reading: &mut EvidenceReading) {
-    let known = files.iter().filter_map(|file| fs::metadata(file).ok());
-    let known: Vec<fs::Metadata> = known.filter(fs::Metadata::is_file).collect();
-    let sum = |of: fn(&fs::Metadata) -> u64| known.iter().map(of).sum::<u64>() as f64;
-    let size = sum(fs::Metadata::len);
-    if size > 0.0 {
-        let figure = |name: &str| format!("{prefix}{name}");
-        reading.gauge(subject, &figure("size_bytes"), Some(size));
-        let held = sum(|file| file.blocks().saturating_mul(512));
-        reading.gauge(subject, &figure("allocated_bytes"), Some(held));
+/// How long files are, how much of that was written, and of a single file where.
+fn written(files: &[PathBuf], subject: &str, prefix: &str, reading: &mut EvidenceReading) {
+    let known: Vec<WrittenParts> = files
+        .iter()
+        .filter_map(|file| WrittenParts::of(file))
+        .collect();
+    let sum = |of: fn(&WrittenParts) -> u64| known.iter().map(of).sum::<u64>() as f64;
+    let size = sum(|file| file.size);
+    if size == 0.0 {
+        return;
+    }
+    let figure = |name: &str| format!("{prefix}{name}");
+    reading.gauge(subject, &figure("size_bytes"), Some(size));
+    let bytes = sum(|file| file.written);
+    reading.gauge(subject, &figure("written_bytes"), Some(bytes));
+    let encoded = sum(|file| file.encoded);
+    reading.gauge(subject, &figure("encoded_bytes"), Some(encoded));
+    if let ([only], [_]) = (&known[..], files) {
+        reading.setting(subject, &figure("written_map"), Some(only.map()));
     }
 }
 
-/// Whether the file system of a file counts the blocks that hold its data; others
-/// compress, share or do not tell.
-fn counts_blocks(sys: &Sys, path: &Path) -> bool {
-    const COUNTING: [&str; 4] = ["ext2", "ext3", "ext4", "xfs"];
-    let file_system = || identity::file_system(sys, path);
-    sys.by_path(path).is_none()
-        && file_system().is_some_and(|it| COUNTING.contains(&it.kind.as_str()))
+/// Bytes of the files right in a folder.
+fn bytes_in(dir: &Path) -> u64 {
+    let names = crate::sys::names_in(dir).into_iter();
+    let files = names.filter_map(|name| fs::metadata(dir.join(name)).ok());
+    files
+        .filter(fs::Metadata::is_file)
+        .map(|file| file.len())
+        .sum()
 }
 
 /// What lies right under a device: members of dm and md, the disk of a loop's file, the

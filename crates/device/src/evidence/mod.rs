@@ -25,6 +25,17 @@ const SELDOM: Duration = Duration::from_secs(60);
 /// counts CPU time in ticks of 10 ms.
 const LEAST: Duration = Duration::from_millis(200);
 
+/// How much is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Detail {
+    /// At every interval.
+    Interval,
+    /// And what asks drives and firmware.
+    Seldom,
+    /// And what takes its time: before the first I/O, and behind the last.
+    Ends,
+}
+
 /// Everything at one moment: counters since whenever they began.
 #[derive(Debug, Clone, Default)]
 struct EvidenceReading {
@@ -104,7 +115,7 @@ impl Sampler {
             tasks: tasks::Tasks::default(),
             last: EvidenceReading::default(),
         };
-        let mut reading = sampler.reading(true);
+        let mut reading = sampler.reading(Detail::Ends);
         drive::read_hidden_capacity(sys, sampler.devices.hardware(), &mut reading);
         let first = EvidenceInterval {
             counts: reading
@@ -130,22 +141,26 @@ impl Sampler {
 
     /// What has changed since the reading before; `None` right after it.
     pub fn interval(&mut self) -> Option<EvidenceInterval> {
-        (self.read.elapsed() >= LEAST).then(|| self.read(self.read_seldom.elapsed() >= SELDOM))
+        let detail = match self.read_seldom.elapsed() >= SELDOM {
+            true => Detail::Seldom,
+            false => Detail::Interval,
+        };
+        (self.read.elapsed() >= LEAST).then(|| self.read(detail))
     }
 
     /// As [`Sampler::interval`], and whatever is read seldom, too.
     pub fn end(&mut self) -> EvidenceInterval {
-        self.read(true)
+        self.read(Detail::Ends)
     }
 
-    fn read(&mut self, all: bool) -> EvidenceInterval {
+    fn read(&mut self, detail: Detail) -> EvidenceInterval {
         let now = Instant::now();
         let span = now.duration_since(self.read);
         self.read = now;
-        if all {
+        if detail >= Detail::Seldom {
             self.read_seldom = now;
         }
-        let reading = self.reading(all);
+        let reading = self.reading(detail);
         let counts = reading.counts.iter().filter_map(|(name, value)| {
             // One that went back began anew: nobody knows what it had come to.
             let grown = value.checked_sub(*self.last.counts.get(name)?)?;
@@ -174,14 +189,14 @@ impl Sampler {
         evidence
     }
 
-    fn reading(&mut self, all: bool) -> EvidenceReading {
+    fn reading(&mut self, detail: Detail) -> EvidenceReading {
         let mut reading = EvidenceReading::default();
-        self.devices.read(&mut reading, all);
+        self.devices.read(&self.sys, &mut reading, detail);
         self.groups.read(&self.sys, &mut reading);
         self.cpus.read(&self.sys, &mut reading);
         self.tasks.read(&self.sys, &mut reading);
         machine::read(&self.sys, &mut reading);
-        if all {
+        if detail >= Detail::Seldom {
             machine::read_seldom(&self.sys, &mut reading);
             drive::read(&self.sys, self.devices.hardware(), &mut reading);
         }

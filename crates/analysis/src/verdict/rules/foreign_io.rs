@@ -3,6 +3,7 @@
 use fathom_model::{ReasonKind, VerdictReason, units};
 
 use crate::verdict::JudgedFigure;
+use crate::verdict::figure::ReadsAndWrites;
 
 /// From this share of the job's own bytes, or requests, on. Rates of runs that nobody
 /// disturbs differ by some percent (Maricq et al., Taming Performance Variability, OSDI
@@ -13,6 +14,8 @@ const SHARE: f64 = 0.05;
 /// And from so many requests and bytes on: a look at a partition table is no load.
 const LEAST_IOS: f64 = 100.0;
 const LEAST_BYTES: f64 = 1024.0 * 1024.0;
+/// What the kernel counts pages in, on most machines.
+const PAGE_BYTES: u64 = 4096;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let (own, counted) = (figure.own()?, figure.counted()?);
@@ -46,8 +49,12 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     if !(many_ios || many_bytes) {
         return None;
     }
+    let whose = match is_write_back(figure, own, counted) {
+        true => "the kernel wrote back what was in the page cache",
+        false => "somebody else used it meanwhile",
+    };
     let text = format!(
-        "the device moved {} beyond the {} of the job, in {} requests more than its own: somebody else used it meanwhile",
+        "the device moved {} beyond the {} of the job, in {} requests more than its own: {whose}",
         units::bytes(bytes),
         units::bytes(own_bytes),
         units::count(ios.round()),
@@ -59,4 +66,16 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         ("foreign_requests", ios.round()),
     ];
     Some(VerdictReason::found(ReasonKind::ForeignIo, text, numbers))
+}
+
+/// Whether most of what was moved beside the job are pages of the cache that the kernel wrote
+/// back (`nr_written` of /proc/vmstat, of all devices).
+fn is_write_back(figure: &JudgedFigure, own: ReadsAndWrites, counted: ReadsAndWrites) -> bool {
+    let pages = figure
+        .evidence()
+        .and_then(|it| it.count("memory.written_back_pages"));
+    let written = counted.write_bytes.saturating_sub(own.write_bytes);
+    let read = counted.read_bytes.saturating_sub(own.read_bytes);
+    let back = pages.unwrap_or(0).saturating_mul(PAGE_BYTES);
+    written > read && back >= written / 2
 }

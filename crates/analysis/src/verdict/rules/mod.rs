@@ -5,9 +5,11 @@ use fathom_model::VerdictReason;
 use super::JudgedFigure;
 
 mod behind_rate;
+mod cached_below;
 mod cached_reads;
 mod clock_frequency;
 mod clock_source;
+mod compressed;
 mod cpu_bound;
 mod cpu_taken;
 mod depth_not_reached;
@@ -46,6 +48,8 @@ pub(super) const ALL: &[VerdictRule] = &[
     failed_ios_counted::rule,
     cached_reads::rule,
     nothing_read::rule,
+    cached_below::rule,
+    compressed::rule,
     unsynced_writes::rule,
     in_memory::rule,
     foreign_io::rule,

@@ -30,8 +30,10 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         return None;
     }
     let (asked, seen) = (bytes as f64 / ios as f64, moved as f64 / requests as f64);
+    let is_random = figure.pattern().is_some_and(|rw| rw.starts_with("rand"));
     let how = match seen / asked {
-        ratio if ratio >= RATIO => "merged",
+        // That adjacent I/Os are merged is what queues are for.
+        ratio if ratio >= RATIO && is_random => "merged",
         ratio if ratio <= 1.0 / RATIO => "split",
         _ => return None,
     };

@@ -1,0 +1,92 @@
+//! A cache below the measured device answered: the page cache of a loop device's file, or
+//! that of a hypervisor.
+
+use fathom_model::{Direction, EvidenceSum, ReasonKind, VerdictLevel, VerdictReason, units};
+
+use super::throttled;
+use crate::verdict::JudgedFigure;
+
+/// Less than this share of what the loop device moved reached the device below it. Holes,
+/// read-ahead and other files change the ratio, so half leaves room for them.
+const SHARE: f64 = 0.5;
+/// Mean latency of random reads, in ms, that no turning disk reaches: half a turn at 15,000
+/// rpm, the fastest that are sold, takes 2 ms.
+const TURNING_MS: f64 = 1.0;
+
+pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
+    let evidence = figure.evidence()?;
+    // Where a limit is the figure, a cache below it changes nothing.
+    if throttled::rule(figure).is_some() {
+        return None;
+    }
+    let mut devices = evidence.devices("target").chain(evidence.devices("under"));
+    devices
+        .find_map(|device| of_loop(figure, evidence, device))
+        .or_else(|| of_disk(figure, evidence))
+}
+
+/// A loop device without direct I/O reads and writes its file through the page cache.
+fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Option<VerdictReason> {
+    if evidence.set_to(&format!("{device}.direct")) != Some("0") {
+        return None;
+    }
+    let name = match figure.dir {
+        Direction::Read => "read_bytes",
+        Direction::Write => "write_bytes",
+        _ => return None,
+    };
+    let moved = evidence.count(&format!("{device}.{name}"))? as f64;
+    let memory = evidence
+        .set_to(&format!("{device}.backing_file_system"))
+        .filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
+    if let Some(kind) = memory {
+        let text = format!("the file of {device} lies in memory ({kind}): no storage was measured");
+        return Some(VerdictReason::found(ReasonKind::CachedBelow, text, []));
+    }
+    let below = evidence.devices("under").filter(|under| *under != device);
+    let reached: Vec<u64> = below
+        .filter_map(|under| evidence.count(&format!("{under}.{name}")))
+        .collect();
+    let reached = reached.iter().copied().reduce(u64::saturating_add)? as f64;
+    if moved == 0.0 || reached >= SHARE * moved {
+        return None;
+    }
+    let text = format!(
+        "{device} moved {}, and {} of that reached its storage: the page cache below it did the rest",
+        units::bytes(moved),
+        units::bytes(reached)
+    );
+    let numbers = [("moved_bytes", moved), ("reached_bytes", reached)];
+    Some(VerdictReason::found(ReasonKind::CachedBelow, text, numbers))
+}
+
+/// A disk that says it turns, and answers random reads faster than one can. Virtual disks
+/// say so whatever lies below them, so that it is told and speaks against nothing.
+fn of_disk(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason> {
+    let is_random = figure.pattern().is_some_and(|rw| rw.starts_with("rand"));
+    if figure.dir != Direction::Read || !is_random || figure.own().is_none() {
+        return None;
+    }
+    let mut targets = evidence.devices("target");
+    let device = targets.find(|it| evidence.set_to(&format!("{it}.rotational")) == Some("1"))?;
+    let is_hardware = |name: &str| {
+        ["loop", "zram", "ram", "dm-", "md"]
+            .iter()
+            .all(|it| !name.starts_with(it))
+    };
+    let ms = figure
+        .result
+        .clat
+        .as_ref()
+        .or(figure.result.lat.as_ref())?
+        .mean_ns
+        / 1e6;
+    (is_hardware(device) && ms < TURNING_MS).then(|| VerdictReason {
+        level: VerdictLevel::Valid,
+        ..VerdictReason::found(
+            ReasonKind::CachedBelow,
+            format!("{device} says that it is a turning disk, and answers random reads in {ms:.2} ms: it is none, or a cache below it answers"),
+            [("mean_ms", ms)],
+        )
+    })
+}
