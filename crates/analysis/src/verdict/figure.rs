@@ -213,6 +213,13 @@ impl<'d> JudgedFigure<'d> {
         }
     }
 
+    /// I/Os that the job is to keep in flight; fio's default is one.
+    #[must_use]
+    pub fn wanted_depth(&self) -> Option<f64> {
+        let of_each: f64 = self.option("iodepth").unwrap_or("1").parse().ok()?;
+        self.pattern().map(|_| of_each * self.clones())
+    }
+
     /// Whether a job is direct; false when its options are not known.
     fn is_direct(&self, job: &JobResult) -> bool {
         is_direct(job)
@@ -247,6 +254,7 @@ impl<'d> JudgedFigure<'d> {
         }
         let bytes = |text: &str| match text.trim().strip_suffix('%') {
             Some(percent) => Some(of_bytes * percent.parse::<f64>().ok()? / 100.0),
+            None if text.trim() == "0" => Some(0.0),
             None => Some(units::parse_size(text)? as f64),
         };
         let begin = self.option("offset").map_or(Some(0.0), bytes)?;

@@ -43,7 +43,7 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
 }
 
 /// Of those threads that do the job's work; `None`: they were not looked at.
-fn waiting_share(evidence: &EvidenceSum) -> Option<f64> {
+pub(in crate::verdict) fn waiting_share(evidence: &EvidenceSum) -> Option<f64> {
     let waited_us = evidence.count("job.wait_us")? as f64;
     let threads = evidence.gauge("job.threads")?.mean.max(1.0);
     Some(waited_us / 1000.0 / evidence.span_ms.max(1) as f64 / threads)

@@ -30,14 +30,12 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let at_device = by_device(figure).filter(|_| submitting >= SUBMITTING_SHARE);
     let (reached, text) = match at_device {
         _ if by_job < least => {
-            let text = format!(
-                "{by_job:.1} I/Os were under way on average, and {wanted:.0} were asked for"
-            );
+            let text = format!("the job kept {by_job:.1} of {wanted:.0} I/Os in flight");
             (by_job, text)
         }
         Some(at_device) if at_device < least => {
             let text = format!(
-                "{at_device:.1} I/Os were at the device on average, and {wanted:.0} were asked for: the engine spent {:.0} % of their time handing them over",
+                "{at_device:.1} of {wanted:.0} I/Os were at the device: the engine spent {:.0} % of their time submitting them",
                 100.0 * submitting
             );
             (at_device, text)
@@ -49,11 +47,27 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         ("mean_depth", reached),
         ("submitting_percent", 100.0 * submitting),
     ];
-    Some(VerdictReason::found(
-        ReasonKind::DepthNotReached,
-        text,
-        numbers,
-    ))
+    Some(VerdictReason {
+        to_do: to_do(figure).to_owned(),
+        ..VerdictReason::found(ReasonKind::DepthNotReached, text, numbers)
+    })
+}
+
+/// Engines that wait for each I/O before the next (fio's HOWTO, "I/O engine").
+const ONE_AT_A_TIME: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
+
+/// What would keep more I/Os in flight, by the engine that the job has.
+fn to_do(figure: &JudgedFigure) -> &'static str {
+    match figure.option("ioengine") {
+        None => "set ioengine=io_uring: fio's default waits for each I/O",
+        Some(engine) if ONE_AT_A_TIME.contains(&engine) => {
+            "set ioengine=io_uring: this engine waits for each I/O"
+        }
+        Some("libaio") if !figure.is_set("direct") => {
+            "set direct=1: libaio waits for I/O through the page cache"
+        }
+        Some(_) => "give the job a CPU of its own, or spread the depth over more jobs",
+    }
 }
 
 /// How many I/Os are under way on average where the queue is kept full to the last I/O:

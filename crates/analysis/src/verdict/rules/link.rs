@@ -56,18 +56,37 @@ pub(super) fn narrow(figure: &JudgedFigure) -> Option<VerdictReason> {
     })
 }
 
+/// A device's link in words, and the share of what it can carry that it carried in its
+/// busier direction.
+pub(in crate::verdict) fn used(
+    figure: &JudgedFigure,
+    evidence: &EvidenceSum,
+    device: &str,
+) -> Option<(String, f64)> {
+    let ((gts, lanes), _) = link_of(evidence, device)?;
+    let done = carried(figure, evidence, device)?;
+    Some((
+        format!("PCIe {gts} GT/s x{lanes}"),
+        done / payload(gts, lanes),
+    ))
+}
+
+/// Bytes a second that a device moved in its busier direction: each has wires of its own.
+fn carried(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Option<f64> {
+    let ms = figure.result.runtime_ms.min(evidence.span_ms).max(1) as f64;
+    let bytes = ["read_bytes", "write_bytes"]
+        .iter()
+        .filter_map(|figure| evidence.count(&format!("{device}.{figure}")));
+    Some(bytes.max()? as f64 * 1000.0 / ms)
+}
+
 pub(super) fn limit(figure: &JudgedFigure) -> Option<VerdictReason> {
     let evidence = figure.evidence()?;
-    let ms = figure.result.runtime_ms.min(evidence.span_ms).max(1) as f64;
     let mut devices = evidence.devices("target").chain(evidence.devices("under"));
     devices.find_map(|device| {
         let ((gts, lanes), _) = link_of(evidence, device)?;
         let most = payload(gts, lanes);
-        // Each direction has wires of its own.
-        let bytes = ["read_bytes", "write_bytes"]
-            .iter()
-            .filter_map(|figure| evidence.count(&format!("{device}.{figure}")));
-        let done = bytes.max()? as f64 * 1000.0 / ms;
+        let done = carried(figure, evidence, device)?;
         if done < FULL_SHARE * most {
             return None;
         }

@@ -39,6 +39,9 @@ mod throttled;
 mod unsynced_writes;
 mod volatile_cache;
 
+pub(super) use cpu_taken::waiting_share;
+pub(super) use link::used as link_use;
+
 /// A rule.
 pub(super) type VerdictRule = fn(&JudgedFigure) -> Option<VerdictReason>;
 

@@ -3,6 +3,7 @@
 use fathom_model::{EvidenceSum, ReasonKind, VerdictReason, units};
 
 use crate::verdict::JudgedFigure;
+use crate::verdict::limit::{BUSY_PERCENT, SeenOfStep};
 
 /// Share of the time in which tasks of the group were not let run
 /// (Documentation/admin-guide/cgroup-v2.rst, cpu.stat).
@@ -11,6 +12,12 @@ const STOPPED_SHARE: f64 = 0.01;
 /// I/O through in slices of 100 ms (block/blk-throttle.c), of which the first and the
 /// last may be in part.
 const LIMIT_SHARE: f64 = 0.9;
+/// io_uring hands I/O that a group holds back to workers, which wait in turn, and comes to
+/// about half of the limit (measured on Linux 6.18).
+const HELD_SHARE: f64 = 0.45;
+/// I/Os that are held back are under way for the job and not for the device: at least so
+/// many times as many.
+const HELD_DEPTH: f64 = 2.0;
 
 /// Limits, and what counts against each.
 const LIMITS: [(&str, &str, bool); 4] = [
@@ -32,7 +39,7 @@ fn of_cpu(evidence: &EvidenceSum) -> Option<VerdictReason> {
         return None;
     }
     let text = format!(
-        "a control group took the CPU away for {} in all, {:.0} % of the time",
+        "a cgroup kept the job from the CPU for {} in all, {:.0} % of the time",
         units::duration(ms.round() as u64),
         share * 100.0
     );
@@ -44,11 +51,16 @@ fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason>
     // Over the time of the I/O: engines take a moment to start and to end.
     let ms = figure.result.runtime_ms.min(evidence.span_ms).max(1) as f64;
     let devices = evidence.devices("target").chain(evidence.devices("under"));
+    let seen = SeenOfStep::of(figure);
     let found = devices.into_iter().find_map(|device| {
         LIMITS.iter().find_map(|(limit, figure, is_bytes)| {
             let most = evidence.gauge(&format!("{device}.{limit}"))?.min;
             let done = evidence.count(&format!("{device}.{figure}"))? as f64 * 1000.0 / ms;
-            (done >= LIMIT_SHARE * most).then_some((device, most, done, *is_bytes))
+            let share = match is_held_before(&seen) {
+                true => HELD_SHARE,
+                false => LIMIT_SHARE,
+            };
+            (done >= share * most).then_some((device, most, done, *is_bytes))
         })
     });
     let (device, most, done, is_bytes) = found?;
@@ -57,7 +69,7 @@ fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason>
         false => format!("{} IOPS", units::count(value)),
     };
     let told = format!(
-        "a control group lets {device} do {} at most, and it did {}: the figure is that limit",
+        "a cgroup allows {} on {device}, and it did {}",
         text(most),
         text(done)
     );
@@ -66,4 +78,11 @@ fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason>
         false => [("limit_iops", most), ("iops", done)],
     };
     Some(VerdictReason::found(ReasonKind::Throttled, told, numbers))
+}
+
+/// Whether most I/Os that are under way for the job are not at the device.
+fn is_held_before(seen: &SeenOfStep) -> bool {
+    let is_idle = seen.device_busy_percent.is_some_and(|it| it < BUSY_PERCENT);
+    let depths = seen.job_depth.zip(seen.device_depth);
+    is_idle && depths.is_some_and(|(job, device)| job >= HELD_DEPTH && job >= HELD_DEPTH * device)
 }
