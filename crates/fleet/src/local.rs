@@ -5,11 +5,10 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_device::evidence::Sampler;
-use fathom_device::{Sys, writeback};
+use fathom_device::{Sys, threads, writeback};
 use fathom_engine::checked::CheckedPaths;
 use fathom_engine::idle::idle_jobs;
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink, StepBarrier};
@@ -292,12 +291,18 @@ impl<'o> Session<'o> {
     /// Waits until what the page cache held of the targets before the step has been written,
     /// or somebody wants the step to end.
     fn write_back(&mut self, paths: &[PathBuf], control: &Control) {
+        if paths.is_empty() {
+            return;
+        }
         let (done, wait) = mpsc::channel::<()>();
         let (targets, since) = (paths.to_vec(), Instant::now());
-        thread::spawn(move || {
+        let writing = threads::spawn("write-back", move || {
             writeback::write_back(&targets);
             drop(done);
         });
+        if writing.is_err() {
+            return;
+        }
         while wait.recv_timeout(STOP_LOOK) == Err(RecvTimeoutError::Timeout) {
             if control.stop_requests() > 0 {
                 return;
