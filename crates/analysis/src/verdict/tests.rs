@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use fathom_model::environment::{BlockDevice, Environment, FileSystem, Partition, Target};
 use fathom_model::{
     Direction, DirectionResult, Event, EvidenceInterval, JobResult, Latency, ReasonKind,
-    RunDocument, Sample,
+    RunDocument, Sample, VerdictLevel,
 };
 
 use super::judge;
@@ -200,10 +200,7 @@ fn a_clean_run_is_valid() {
     let mut case = Case::new();
     case.read().clat.as_mut().unwrap().n = Some(9_999);
     assert_eq!(case.kinds(), [R::FewBeyond]);
-    assert_eq!(
-        case.doc.verdict.unwrap().level,
-        fathom_model::VerdictLevel::Valid
-    );
+    assert_eq!(case.doc.verdict.unwrap().level, VerdictLevel::Valid);
 }
 
 #[test]
@@ -542,18 +539,26 @@ fn caches_and_compression_below_the_device_are_told() {
 
 #[test]
 fn write_back_of_the_page_cache_is_told_apart_from_others() {
-    let whose = |pages: u64| {
+    let found = |bytes: u64, pages: u64| {
         let mut case = Case::new();
         case.count("sda.write_ios", 3000)
-            .count("sda.write_bytes", 12_288_000)
+            .count("sda.write_bytes", bytes)
             .count("memory.written_back_pages", pages);
         assert!(case.kinds().contains(&R::ForeignIo));
         let reasons = case.doc.verdict.unwrap().reasons;
-        let found = reasons.into_iter().find(|it| it.kind == R::ForeignIo);
-        found.unwrap().sentence
+        reasons
+            .into_iter()
+            .find(|it| it.kind == R::ForeignIo)
+            .unwrap()
     };
-    assert!(whose(3000).ends_with("wrote back what was in the page cache"));
-    assert!(whose(100).ends_with("somebody else used it meanwhile"));
+    let cache = "wrote back what was in the page cache";
+    let much = found(12_288_000, 3000);
+    assert!(much.sentence.ends_with(cache) && much.level > VerdictLevel::Valid);
+    let little = found(4_096_000, 1000);
+    assert!(little.sentence.ends_with(cache) && little.level == VerdictLevel::Valid);
+    let others = found(4_096_000, 100);
+    assert!(others.sentence.ends_with("somebody else used it meanwhile"));
+    assert!(others.level > VerdictLevel::Valid);
 }
 
 #[test]
@@ -564,7 +569,7 @@ fn a_series_through_the_page_cache_is_marked_and_valid() {
     case.count("sda.read_ios", 100).count("sda.read_merges", 0);
     assert!(case.kinds().contains(&R::CachedReads));
     let verdict = case.doc.verdict.unwrap();
-    assert_eq!(verdict.level, fathom_model::VerdictLevel::Valid);
+    assert_eq!(verdict.level, VerdictLevel::Valid);
 }
 
 #[test]
@@ -649,5 +654,5 @@ fn files_in_memory_are_invalid() {
     });
     assert!(case.kinds().contains(&R::InMemory));
     let verdict = case.doc.verdict.unwrap();
-    assert_eq!(verdict.level, fathom_model::VerdictLevel::Invalid);
+    assert_eq!(verdict.level, VerdictLevel::Invalid);
 }

@@ -43,8 +43,9 @@ const HELD_BACK: [ReasonKind; 5] = [
 pub(super) fn first(verdict: &FigureVerdict) -> Option<(ReasonKind, StepLimit)> {
     let counts = |kind: ReasonKind| {
         let mut its = verdict.reasons.iter().filter(|reason| reason.kind == kind);
-        // A trait that is told beside the figure did not limit it.
-        its.any(|reason| kind != ReasonKind::CachedBelow || reason.level > VerdictLevel::Valid)
+        // One that is only told beside the figure did not limit it, but where that is all
+        // that its kind ever says.
+        its.any(|reason| reason.level > VerdictLevel::Valid || kind.level() == VerdictLevel::Valid)
     };
     let weighs = verdict.reasons.iter().any(others_weigh);
     let others = (ReasonKind::ForeignIo, StepLimit::Others);
@@ -58,6 +59,7 @@ pub(super) fn first(verdict: &FigureVerdict) -> Option<(ReasonKind, StepLimit)> 
 fn others_weigh(reason: &VerdictReason) -> bool {
     let number = |name: &str| reason.evidence.get(name).copied().unwrap_or(0.0);
     reason.kind == ReasonKind::ForeignIo
+        && reason.level > VerdictLevel::Valid
         && number("foreign_bytes") >= OTHERS_SHARE * number("own_bytes")
 }
 

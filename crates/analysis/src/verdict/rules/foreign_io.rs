@@ -1,6 +1,6 @@
 //! The device counted more I/O than the jobs asked for.
 
-use fathom_model::{ReasonKind, VerdictReason, units};
+use fathom_model::{ReasonKind, VerdictLevel, VerdictReason, units};
 
 use crate::verdict::JudgedFigure;
 use crate::verdict::figure::ReadsAndWrites;
@@ -11,6 +11,10 @@ use crate::verdict::figure::ReadsAndWrites;
 /// is not seen in them. Direct I/O on a device has no other requests at all; files have
 /// those of metadata and the journal, which ext4 commits every 5 s.
 const SHARE: f64 = 0.05;
+/// Write-back below this share of the job's own bytes is told and speaks against nothing: it
+/// comes in few large requests, and the kernel holds it back beside reads
+/// (`wbt_lat_usec`, Documentation/ABI/stable/sysfs-block).
+const WRITE_BACK_SHARE: f64 = 0.2;
 /// And from so many requests and bytes on: a look at a partition table is no load.
 const LEAST_IOS: f64 = 100.0;
 const LEAST_BYTES: f64 = 1024.0 * 1024.0;
@@ -49,7 +53,8 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     if !(many_ios || many_bytes) {
         return None;
     }
-    let whose = match is_write_back(figure, own, counted) {
+    let is_write_back = is_write_back(figure, own, counted);
+    let whose = match is_write_back {
         true => "the kernel wrote back what was in the page cache",
         false => "somebody else used it meanwhile",
     };
@@ -65,7 +70,16 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         ("foreign_bytes", bytes),
         ("foreign_requests", ios.round()),
     ];
-    Some(VerdictReason::found(ReasonKind::ForeignIo, text, numbers))
+    let found = VerdictReason::found(ReasonKind::ForeignIo, text, numbers);
+    Some(
+        match is_write_back && bytes < WRITE_BACK_SHARE * own_bytes {
+            true => VerdictReason {
+                level: VerdictLevel::Valid,
+                ..found
+            },
+            false => found,
+        },
+    )
 }
 
 /// Whether most of what was moved beside the job are pages of the cache that the kernel wrote
