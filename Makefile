@@ -147,6 +147,10 @@ bench-kills: ## 20 kills of each kind of run on loop devices, some 15 minutes; a
 bench-verdict: ## provocations of the verdict, clean runs, cost of the evidence, some 20 minutes; as root; writes bench/verdict.md and .json
 	$(CARGO) bench --locked -p fathom-cli --bench verdict
 
+.PHONY: bench-ordinary
+bench-ordinary: ## pairs of ordinary runs, one beside a busy core: how many findings are false; FATHOM_BENCH_PAIRS=200 take some 90 minutes; as root; writes bench/ordinary.md and .json
+	$(CARGO) bench --locked -p fathom-cli --bench ordinary
+
 .PHONY: bench-find
 bench-find: ## searches on zram, a throttled loop device and the disk against measuring everything, settings in pairs, some 25 minutes; as root; writes bench/find.md and .json
 	@tools/setup.sh build quick static

@@ -8,7 +8,9 @@ use fathom_analysis::find::{
     FindAnswer, FindGoal, FindLoads, Limited, LoadProbe, NextProbe, ProbeResult, SIDE_INTERVALS,
     SideWatch, is_early, next_probe,
 };
-use fathom_model::{Direction, Event, Failure, FigureVerdict, JobResult, Outcome, RunDocument};
+use fathom_model::{
+    Direction, Event, Failure, FigureVerdict, Histogram, JobResult, Outcome, RunDocument,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +79,10 @@ pub struct RowFound {
     /// Whether the figures of the answer are true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<FigureVerdict>,
+    /// Of a search by I/Os under way with a limit of a percentile: that percentile at the
+    /// answer, in ns, had the I/Os that waited for a slow one been sent in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub corrected_ns: Option<f64>,
     /// The number of the first probe's step.
     #[serde(skip)]
     pub first: u32,
@@ -112,6 +118,28 @@ impl RowFound {
                 .for_each(|reason| all.add(reason.clone()));
         }
         self.verdict = all;
+    }
+
+    /// Corrects the latency of the answer for what a closed loop omits.
+    pub fn correct(&mut self, config: &FindConfig, document: &RunDocument) {
+        let percent = config.percent.filter(|_| config.over != "rate_iops");
+        let (Some(percent), Some(step)) = (percent, self.step_of_answer()) else {
+            return;
+        };
+        let jobs = document.jobs.iter();
+        let of_step = jobs.filter(|job| job.step.as_deref() == Some(step));
+        let results = of_step.flat_map(JobResult::directions);
+        let wanted = results.filter(|(dir, _)| config.of.is_none_or(|of| of == *dir));
+        let mut all = Histogram::new();
+        for (_, result) in wanted {
+            if let Some(histogram) = result.clat.as_ref().and_then(|it| it.histogram.as_ref()) {
+                all.merge(histogram);
+            }
+        }
+        // Each of the I/Os in flight is followed by the next: one is due every mean latency.
+        let interval_ns = all.mean_ns().map_or(0, |mean| mean.round() as u64);
+        let corrected = all.corrected(interval_ns).percentile_ns(percent);
+        self.corrected_ns = corrected.map(|ns| ns as f64);
     }
 }
 

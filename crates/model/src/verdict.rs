@@ -183,6 +183,10 @@ reason_kinds! {
     CachedBelow: Suspect, "a cache below the device answered: its storage is slower; attach the loop device with --direct-io=on, or use a range larger than that cache";
     /// A layer below compresses, and the data can be compressed.
     Compressed: Suspect, "the storage compresses, and this data compresses well: less was moved than was counted; use data like that of the application (refill_buffers, buffer_compress_percentage)";
+    /// A small range was read over and over.
+    DeviceMemory: Valid, "a small range was read many times over: the drive's own memory may have answered; use a range of several GiB";
+    /// Too little was written to fill a drive's write cache.
+    WriteCacheUnfilled: Valid, "little was written: the drive may have taken it all in a fast cache; write more than that cache holds, or until the rate is steady";
     /// Writes went to the page cache and nothing waited for them to be stored.
     UnsyncedWrites: Suspect, "the writes went to the page cache and nothing waited for the disk; set direct=1, fsync or end_fsync=1";
     /// The files lie in memory (tmpfs, ramfs).

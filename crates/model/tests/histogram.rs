@@ -92,3 +92,22 @@ proptest! {
         prop_assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), all);
     }
 }
+
+#[test]
+fn what_a_long_value_held_back_is_added() {
+    let mut all = Histogram::new();
+    all.add(10, 98);
+    all.add(60, 1);
+    let corrected = all.corrected(10);
+    // 50, 40, 30, 20 and 10 waited for the rest of 60.
+    assert_eq!(corrected.total(), 99 + 5);
+    assert_eq!(corrected.percentile_ns(100.0), Some(60));
+    assert_eq!(corrected.percentile_ns(97.0), Some(30));
+    assert_eq!(all.corrected(0), all);
+    assert_eq!(all.corrected(60), all, "none was due meanwhile");
+    // Values in wide buckets, one by one and by their buckets.
+    let mut wide = Histogram::new();
+    wide.add(1_000_000_000, 3);
+    let n = wide.corrected(1_000_003).total();
+    assert!((n - 3).abs_diff(3 * 999) <= 6, "{n}");
+}

@@ -51,6 +51,14 @@ impl LoopDevice {
         Self::attached(behind, &["-b", &bytes.to_string()])
     }
 
+    /// As [`LoopDevice::over`], past the page cache of the file behind it.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn direct(behind: &Path) -> Result<Self, String> {
+        Self::attached(behind, &["--direct-io=on"])
+    }
+
     fn attached(behind: &Path, how: &[&str]) -> Result<Self, String> {
         root()?;
         let path = run(

@@ -213,6 +213,13 @@ impl<'d> JudgedFigure<'d> {
         }
     }
 
+    /// The first target that is a drive itself, not made of files or other devices.
+    pub(super) fn hardware(&self) -> Option<&'d str> {
+        const MADE: [&str; 6] = ["loop", "zram", "ram", "dm-", "md", "nullb"];
+        let mut targets = self.evidence()?.devices("target");
+        targets.find(|name| !MADE.iter().any(|made| name.starts_with(made)))
+    }
+
     /// I/Os that the job is to keep in flight; fio's default is one.
     #[must_use]
     pub fn wanted_depth(&self) -> Option<f64> {

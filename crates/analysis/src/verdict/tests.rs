@@ -538,6 +538,37 @@ fn caches_and_compression_below_the_device_are_told() {
 }
 
 #[test]
+fn what_a_drive_may_hold_in_its_own_memory_is_told() {
+    let range = |bytes: f64| {
+        told(move |case| {
+            case.gauge("files.size_bytes", bytes);
+        })
+    };
+    assert_eq!(range(20e6), [R::DeviceMemory]);
+    assert_eq!(range(30e6), [], "not twice");
+    let written = |size: f64| {
+        told(move |case| {
+            case.writes()
+                .set("sda.rotational", "0")
+                .gauge("sda.size_bytes", size);
+        })
+    };
+    assert_eq!(written(1e9), [R::WriteCacheUnfilled]);
+    assert_eq!(written(0.9e9), []);
+}
+
+#[test]
+fn a_rate_of_bytes_that_is_not_reached_is_no_limit() {
+    let with = |rate: &'static str| {
+        told(move |case| {
+            case.option("rate", rate);
+        })
+    };
+    assert_eq!(with("4m"), [R::OwnLimit]);
+    assert_eq!(with("100m"), []);
+}
+
+#[test]
 fn write_back_of_the_page_cache_is_told_apart_from_others() {
     let found = |bytes: u64, pages: u64| {
         let mut case = Case::new();

@@ -67,13 +67,10 @@ fn of_disk(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReaso
     if figure.dir != Direction::Read || !is_random || figure.own().is_none() {
         return None;
     }
-    let mut targets = evidence.devices("target");
-    let device = targets.find(|it| evidence.set_to(&format!("{it}.rotational")) == Some("1"))?;
-    let is_hardware = |name: &str| {
-        ["loop", "zram", "ram", "dm-", "md"]
-            .iter()
-            .all(|it| !name.starts_with(it))
-    };
+    let device = figure.hardware()?;
+    if evidence.set_to(&format!("{device}.rotational")) != Some("1") {
+        return None;
+    }
     let ms = figure
         .result
         .clat
@@ -81,7 +78,7 @@ fn of_disk(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReaso
         .or(figure.result.lat.as_ref())?
         .mean_ns
         / 1e6;
-    (is_hardware(device) && ms < TURNING_MS).then(|| VerdictReason {
+    (ms < TURNING_MS).then(|| VerdictReason {
         level: VerdictLevel::Valid,
         ..VerdictReason::found(
             ReasonKind::CachedBelow,

@@ -14,6 +14,7 @@ mod cpu_bound;
 mod cpu_taken;
 mod depth_not_reached;
 mod device_errors;
+mod device_memory;
 mod failed_ios_counted;
 mod far_cpus;
 mod few_beyond;
@@ -38,6 +39,7 @@ mod thermal;
 mod throttled;
 mod unsynced_writes;
 mod volatile_cache;
+mod write_cache;
 
 pub(super) use cpu_taken::waiting_share;
 pub(super) use link::used as link_use;
@@ -53,6 +55,8 @@ pub(super) const ALL: &[VerdictRule] = &[
     nothing_read::rule,
     cached_below::rule,
     compressed::rule,
+    device_memory::rule,
+    write_cache::rule,
     unsynced_writes::rule,
     in_memory::rule,
     foreign_io::rule,

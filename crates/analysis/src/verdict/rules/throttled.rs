@@ -12,8 +12,8 @@ const STOPPED_SHARE: f64 = 0.01;
 /// I/O through in slices of 100 ms (block/blk-throttle.c), of which the first and the
 /// last may be in part.
 const LIMIT_SHARE: f64 = 0.9;
-/// io_uring hands I/O that a group holds back to workers, which wait in turn, and comes to
-/// about half of the limit (measured on Linux 6.18).
+/// io_uring hands I/O that a group holds back to workers, which wait in turn: a job may do less
+/// than the limit while most of its I/O waits for it. Below about half something else is.
 const HELD_SHARE: f64 = 0.45;
 /// I/Os that are held back are under way for the job and not for the device: at least so
 /// many times as many.
@@ -29,7 +29,7 @@ const LIMITS: [(&str, &str, bool); 4] = [
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let evidence = figure.evidence()?;
-    of_cpu(evidence).or_else(|| of_io(figure, evidence))
+    of_io(figure, evidence).or_else(|| of_cpu(evidence))
 }
 
 fn of_cpu(evidence: &EvidenceSum) -> Option<VerdictReason> {
@@ -52,8 +52,11 @@ fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason>
     let ms = figure.result.runtime_ms.min(evidence.span_ms).max(1) as f64;
     let devices = evidence.devices("target").chain(evidence.devices("under"));
     let seen = SeenOfStep::of(figure);
+    // The figure's own direction first: the other one holds a mixed job back, too.
+    let mut limits = LIMITS;
+    limits.sort_by_key(|(_, counted, _)| !counted.starts_with(figure.dir.name()));
     let found = devices.into_iter().find_map(|device| {
-        LIMITS.iter().find_map(|(limit, figure, is_bytes)| {
+        limits.iter().find_map(|(limit, figure, is_bytes)| {
             let most = evidence.gauge(&format!("{device}.{limit}"))?.min;
             let done = evidence.count(&format!("{device}.{figure}"))? as f64 * 1000.0 / ms;
             let share = match is_held_before(&seen) {

@@ -36,6 +36,10 @@ pub struct FindDocument {
     /// Of a single search: whether the figures of the answer are true.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<FigureVerdict>,
+    /// Of a single search by I/Os under way with a limit of a percentile: that percentile at
+    /// the answer, in ns, had the I/Os that waited for a slow one been sent in time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    corrected_ns: Option<f64>,
     /// Several searches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     found: Vec<RowFound>,
@@ -60,7 +64,10 @@ pub fn show(
     let record = Record::open(dir)?;
     let mut found = found(&record, config);
     let judged = fathom_report::read(dir)?;
-    found.iter_mut().for_each(|row| row.judge(&judged));
+    for row in &mut found {
+        row.judge(&judged);
+        row.correct(config, &judged);
+    }
     if global.json || emit == Some(FindEmit::Json) {
         let mut document = FindDocument {
             schema: "fathom.find/1",
@@ -69,12 +76,13 @@ pub fn show(
             answer: None,
             probes: None,
             verdict: None,
+            corrected_ns: None,
             found: Vec::new(),
         };
         match config.rows.is_empty().then(|| found.pop()).flatten() {
             Some(one) => {
                 (document.answer, document.probes) = (one.answer, Some(one.probes));
-                document.verdict = one.verdict;
+                (document.verdict, document.corrected_ns) = (one.verdict, one.corrected_ns);
             }
             None => document.found = found,
         }
@@ -89,6 +97,9 @@ pub fn show(
             out::text(curve(config, row).render(out::style(global.color)));
         }
         out::line(sentence(config, row));
+        row.corrected_ns
+            .into_iter()
+            .for_each(|ns| out::line(omitted(config, ns)));
         let against = row.verdict.iter().flat_map(FigureVerdict::against);
         against.for_each(|it| out::line(format!("  {}: {}", it.level.name(), it.sentence)));
     }
@@ -96,6 +107,15 @@ pub fn show(
         out::line(unfinished());
     }
     Ok(())
+}
+
+/// What a closed loop does not count.
+fn omitted(config: &FindConfig, corrected_ns: f64) -> String {
+    format!(
+        "  a closed loop sends nothing while it waits for a slow I/O; had it, the {} would be {}",
+        figure(config),
+        units::latency(corrected_ns)
+    )
 }
 
 /// What reports and graphs of the run show first.

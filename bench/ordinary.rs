@@ -1,0 +1,275 @@
+//! How many findings of ordinary runs are false: pairs of equal runs, one on the quiet
+//! machine, one beside a program that keeps a core busy.
+//!
+//! `make bench-ordinary` does it in full and writes `bench/ordinary.md` and
+//! `bench/ordinary.json`. `cargo test` does nothing here.
+#![allow(clippy::unwrap_used, clippy::print_stdout)] // a program for developers
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use fathom_testkit::{LoopDevice, ProgramUnderTest, SmallFs, Zram};
+use serde_json::{Value, json};
+
+mod machine;
+
+use machine::Machine;
+
+/// Pairs, where `FATHOM_BENCH_PAIRS` does not say it.
+const PAIRS: usize = 200;
+/// Runs with a false finding, as a share of all.
+const FALSE_MOST: f64 = 0.02;
+/// What a result may differ by from a quiet run that has no interval.
+const WITHOUT_INTERVAL: f64 = 0.1;
+const BYTES: usize = 64 << 20;
+
+const ENGINES: [&str; 2] = ["native", "fio"];
+const PLACES: [&str; 4] = ["disk", "loop", "zram", "ext4 on a loop"];
+const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+/// In s; most runs are short, as most runs are.
+const SECONDS: [u32; 5] = [3, 3, 5, 3, 30];
+
+struct Lab {
+    bench: ProgramUnderTest,
+    device: LoopDevice,
+    zram: Zram,
+    ext4: SmallFs,
+}
+
+/// A shape of a run.
+struct Shape {
+    engine: &'static str,
+    place: &'static str,
+    is_direct: bool,
+    depth: u32,
+    seconds: u32,
+}
+
+/// A run beside the busy core, and what the quiet one says of it.
+struct Judged {
+    name: String,
+    load: String,
+    iops: f64,
+    is_within: bool,
+    findings: Vec<String>,
+}
+
+impl Judged {
+    fn is_false(&self) -> bool {
+        self.is_within && !self.findings.is_empty()
+    }
+}
+
+fn main() {
+    // What `cargo test` calls it with.
+    if !std::env::args().any(|arg| arg == "--bench") {
+        return;
+    }
+    let pairs = std::env::var("FATHOM_BENCH_PAIRS");
+    let pairs = pairs.map_or(PAIRS, |pairs| pairs.parse().unwrap());
+    let lab = Lab::new();
+    let mut all = Vec::new();
+    for n in 0..pairs {
+        let shape = Shape::nth(n);
+        let quiet = lab.run(&shape);
+        let busy = {
+            let _busy = BusyCore::start();
+            lab.run(&shape)
+        };
+        let interval = interval(&quiet);
+        for document in [&quiet, &busy] {
+            let judged = judged(&shape, document, interval);
+            println!(
+                "{} {:.0} IOPS, within {}: {:?}",
+                judged.name, judged.iops, judged.is_within, judged.findings
+            );
+            all.push(judged);
+        }
+    }
+    let false_runs = all.iter().filter(|run| run.is_false()).count();
+    write_down(&all, false_runs);
+    let share = false_runs as f64 / all.len().max(1) as f64;
+    assert!(share <= FALSE_MOST, "{false_runs} of {}", all.len());
+}
+
+impl Shape {
+    /// The `n`-th of a walk that meets every combination.
+    fn nth(n: usize) -> Self {
+        Self {
+            engine: ENGINES[n % 2],
+            place: PLACES[n / 2 % 4],
+            is_direct: n / 8 % 3 != 2,
+            depth: DEPTHS[n / 24 % 6],
+            seconds: SECONDS[n % 5],
+        }
+    }
+
+    /// fio's default engine and io_uring; through the page cache writes that are synced.
+    fn job(&self, target: &Path) -> String {
+        let how = match self.is_direct {
+            true => "rw=randread\ndirect=1\nioengine=io_uring",
+            false => "rw=randwrite\nfsync=16\nioengine=psync",
+        };
+        let depth = if self.is_direct { self.depth } else { 1 };
+        format!(
+            "[job]\nfilename={}\n{how}\niodepth={depth}\nbs=4k\nsize=64m\ntime_based\nruntime={}\n",
+            target.display(),
+            self.seconds
+        )
+    }
+
+    fn name(&self) -> String {
+        let how = if self.is_direct { "direct" } else { "buffered" };
+        format!(
+            "{} on {}, {how}, depth {}, {} s",
+            self.engine, self.place, self.depth, self.seconds
+        )
+    }
+}
+
+/// A program that keeps the first core busy until it is dropped.
+struct BusyCore(Child);
+
+impl BusyCore {
+    fn start() -> Self {
+        let busy = Command::new("taskset")
+            .args(["-c", "0", "sh", "-c", "while :; do :; done"])
+            .stdout(Stdio::null())
+            .spawn();
+        Self(busy.unwrap())
+    }
+}
+
+impl Drop for BusyCore {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Lab {
+    fn new() -> Self {
+        let bench = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+        let words = (0..BYTES as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let data: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        let image = bench.path().join("image");
+        fs::write(&image, &data).unwrap();
+        fs::write(bench.path().join("file"), &data).unwrap();
+        let zram = Zram::new(BYTES as u64).unwrap();
+        let mut filled = fs::OpenOptions::new()
+            .write(true)
+            .open(zram.path())
+            .unwrap();
+        filled.write_all(&data).unwrap();
+        filled.sync_all().unwrap();
+        let ext4 = SmallFs::new(4 * BYTES as u64, "").unwrap();
+        fs::write(ext4.path().join("file"), &data).unwrap();
+        rustix::fs::sync();
+        Self {
+            device: LoopDevice::direct(&image).unwrap(),
+            bench,
+            zram,
+            ext4,
+        }
+    }
+
+    fn run(&self, shape: &Shape) -> Value {
+        let target = match shape.place {
+            "loop" => self.device.path().to_owned(),
+            "zram" => self.zram.path().to_owned(),
+            "disk" => self.bench.path().join("file"),
+            _ => self.ext4.path().join("file"),
+        };
+        let job = self.bench.file("job.fio", &shape.job(&target));
+        let words = ["job", "run", job.to_str().unwrap(), "-q", "--json"];
+        let more = ["--engine", shape.engine, "--interval", "200ms"];
+        let writes = !shape.is_direct && target.starts_with("/dev");
+        // Loop and zram devices have no serial number: their path and size confirm them.
+        let word = format!("{}={BYTES}", target.display());
+        let confirmed = ["--destroy", word.as_str()];
+        let confirmed = if writes { &confirmed[..] } else { &[] };
+        let output = self.bench.run(&[&words[..], &more, confirmed].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
+    }
+}
+
+/// The figure of a run, with the direction that it has.
+fn figure(document: &Value) -> &Value {
+    let job = &document["jobs"][0];
+    match job["read"]["total_ios"].as_u64() {
+        Some(1..) => &job["read"],
+        _ => &job["write"],
+    }
+}
+
+/// Where the IOPS of a quiet run lie.
+fn interval(quiet: &Value) -> (f64, f64) {
+    let figure = figure(quiet);
+    let of = &figure["certainty"]["iops"];
+    let iops = figure["iops"].as_f64().unwrap();
+    match (of["low"].as_f64(), of["high"].as_f64()) {
+        (Some(low), Some(high)) => (low, high),
+        _ => (
+            iops * (1.0 - WITHOUT_INTERVAL),
+            iops * (1.0 + WITHOUT_INTERVAL),
+        ),
+    }
+}
+
+fn judged(shape: &Shape, document: &Value, (low, high): (f64, f64)) -> Judged {
+    let iops = figure(document)["iops"].as_f64().unwrap();
+    let reasons = document["verdict"]["reasons"].as_array();
+    let against = reasons
+        .into_iter()
+        .flatten()
+        .filter(|it| it["level"] != "valid");
+    Judged {
+        name: shape.name(),
+        load: fs::read_to_string("/proc/loadavg").unwrap_or_default(),
+        iops,
+        is_within: (low..=high).contains(&iops),
+        findings: against
+            .map(|it| it["kind"].as_str().unwrap().to_owned())
+            .collect(),
+    }
+}
+
+fn write_down(all: &[Judged], false_runs: usize) {
+    let machine = Machine::here(Path::new(env!("CARGO_BIN_EXE_fathom")));
+    let mut kinds: BTreeMap<&str, (u32, u32)> = BTreeMap::new();
+    for run in all {
+        for kind in &run.findings {
+            let (told, wrong) = kinds.entry(kind).or_default();
+            *told += 1;
+            *wrong += u32::from(run.is_within);
+        }
+    }
+    let mut page = format!(
+        "# Findings of ordinary runs\n\nMade by `make bench-ordinary`. {machine}\n\n{false_runs} of {} runs have a false finding: the interval of the quiet run holds their result.\n\n| finding | told | false |\n|---|---|---|\n",
+        all.len()
+    );
+    for (kind, (told, wrong)) in &kinds {
+        let _ = writeln!(page, "| `{kind}` | {told} | {wrong} |");
+    }
+    let runs: Vec<Value> = all
+        .iter()
+        .map(|run| {
+            json!({
+                "shape": run.name,
+                "load": run.load.trim(),
+                "iops": run.iops,
+                "within": run.is_within,
+                "findings": run.findings,
+            })
+        })
+        .collect();
+    let results = json!({ "machine": machine, "runs": runs, "false": false_runs });
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench");
+    let text = serde_json::to_string_pretty(&results).unwrap();
+    fs::write(folder.join("ordinary.json"), text + "\n").unwrap();
+    fs::write(folder.join("ordinary.md"), page).unwrap();
+}
