@@ -166,7 +166,11 @@ impl Lab {
             .unwrap();
         filled.write_all(&data).unwrap();
         filled.sync_all().unwrap();
-        let ext4 = SmallFs::new(4 * BYTES as u64, "").unwrap();
+        let below = bench.path().join("below");
+        let file = fs::File::create(&below).unwrap();
+        file.set_len(4 * BYTES as u64).unwrap();
+        // Without direct I/O the page cache of that file would answer, which is no ordinary run.
+        let ext4 = SmallFs::on(LoopDevice::direct(&below).unwrap(), "").unwrap();
         fs::write(ext4.path().join("file"), &data).unwrap();
         rustix::fs::sync();
         Self {

@@ -116,7 +116,14 @@ impl SmallFs {
     /// # Errors
     /// Why this machine cannot.
     pub fn new(bytes: u64, options: &str) -> Result<Self, String> {
-        let device = LoopDevice::new(bytes)?;
+        Self::on(LoopDevice::new(bytes)?, options)
+    }
+
+    /// The same on a device that is there.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn on(device: LoopDevice, options: &str) -> Result<Self, String> {
         run("mkfs.ext4", &["-q", "-F", "-m", "0", text(device.path())])?;
         let dir = TempDir::with_prefix("fathom-small-").map_err(|e| e.to_string())?;
         let options = if options.is_empty() { "rw" } else { options };
