@@ -8,8 +8,6 @@ use std::path::Path;
 
 /// Parts of equal length in which a file is described.
 const PARTS: usize = 64;
-/// Extents asked for at a time.
-const BATCH: usize = 256;
 /// A file in more extents is not looked at: each batch is a system call.
 const EXTENTS_MOST: usize = 1 << 16;
 
@@ -83,7 +81,10 @@ struct Extent {
 mod sys {
     use std::os::fd::AsRawFd as _;
 
-    use super::{BATCH, Extent, File};
+    use super::{Extent, File};
+
+    /// Extents asked for at a time.
+    const BATCH: usize = 256;
 
     // linux/fs.h and linux/fiemap.h.
     const FS_IOC_FIEMAP: u64 = 0xc020_660b;
