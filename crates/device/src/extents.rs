@@ -159,7 +159,7 @@ mod sys {
 mod sys {
     use super::{Extent, File};
 
-    /// Only Linux tells extents this way.
+    /// FIEMAP exists only on Linux.
     pub(super) fn each_extent(_: &File, _: usize, _: &mut dyn FnMut(Extent)) -> Option<()> {
         None
     }

@@ -18,7 +18,7 @@ pub fn write_back(targets: &[PathBuf]) {
             .read(true)
             .custom_flags(libc::O_NONBLOCK)
             .open(target);
-        // Whoever cannot open it will be told so by the step itself.
+        // If it cannot be opened, the step itself reports why.
         if let Ok(file) = open {
             wait(file.as_raw_fd());
         }

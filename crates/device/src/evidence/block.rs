@@ -64,7 +64,7 @@ pub(super) struct Devices {
     exclusive: Vec<PathBuf>,
     /// The record, and whether it lies on a target.
     record: Option<(PathBuf, bool)>,
-    /// The targets that are no devices.
+    /// Targets that are not devices.
     files: Vec<PathBuf>,
     /// The whole disks among the targets that are named themselves, not a file on them.
     named: Vec<SysBlock>,
@@ -74,18 +74,17 @@ impl Devices {
     pub(super) fn of(sys: &Sys, targets: &[PathBuf], record: Option<&Path>) -> Self {
         let mut found = Self::default();
         for target in targets {
-            let Some(node) = device_of(sys, target) else {
+            let itself = sys.by_path(target);
+            match &itself {
+                Some(node) if *node == node.whole() => found.named.push(node.clone()),
+                Some(_) => {}
+                None => found.files.push(target.clone()),
+            }
+            let Some(node) = itself.or_else(|| device_of(sys, target)) else {
                 continue;
             };
             // What is done to other partitions of the disk is done to the same disk.
             found.add(sys, node.whole(), "target", 0);
-        }
-        for target in targets {
-            match sys.by_path(target) {
-                Some(node) if node == node.whole() => found.named.push(node),
-                Some(_) => {}
-                None => found.files.push(target.clone()),
-            }
         }
         if !found.all.is_empty() {
             found.record = record.and_then(|record| {

@@ -66,11 +66,10 @@ pub fn read(dir: &Path) -> Result<Explanation, RecordError> {
 
 pub(crate) fn of(doc: &RunDocument, steps: &[StepEvidence]) -> Explanation {
     let mut figures = Vec::new();
+    let results = verdict::results(doc);
     for (place, job) in doc.jobs.iter().enumerate() {
         let step = steps.iter().find(|step| step.step == job.step);
-        let is_result = verdict::results(doc)
-            .iter()
-            .any(|it| std::ptr::eq(*it, job));
+        let is_result = results.iter().any(|it| std::ptr::eq(*it, job));
         for (dir, result) in job
             .directions()
             .filter(|(_, it)| is_result && it.total_ios > 0)

@@ -89,7 +89,7 @@ pub(super) fn ruled_out(figure: &JudgedFigure, limit: StepLimit, seen: &SeenOfSt
         (StepLimit::Depth, depth),
     ];
     let others = all.into_iter().filter(|(of, _)| *of != limit);
-    // What a limit holds back is no queue that could be kept full.
+    // Behind another limit the queue cannot be kept full, whatever its depth.
     let told = others.filter(|(of, _)| *of != StepLimit::Depth || limit == StepLimit::Device);
     told.filter_map(|(_, text)| text).collect()
 }

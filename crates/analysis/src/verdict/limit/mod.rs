@@ -49,8 +49,6 @@ pub struct LimitFound {
     pub cause: Option<VerdictReason>,
     /// Reasons that are consequences of it.
     pub follows: Vec<VerdictReason>,
-    /// The other reasons.
-    pub others: Vec<VerdictReason>,
     /// Limits that were looked for and not reached, with what was seen, in the order of
     /// causes.
     pub ruled_out: Vec<String>,
@@ -74,15 +72,12 @@ impl LimitFound {
         };
         let is_cause = |reason: &VerdictReason| found.is_some_and(|(kind, _)| kind == reason.kind);
         let (cause, rest): (Vec<_>, Vec<_>) = verdict.reasons.iter().cloned().partition(is_cause);
-        let (follows, mut others): (Vec<_>, Vec<_>) = rest
-            .into_iter()
-            .partition(|reason| causes::follows(limit, reason.kind));
-        others.sort_by_key(|reason| std::cmp::Reverse(reason.level));
+        let follows = rest.into_iter();
+        let follows = follows.filter(|reason| causes::follows(limit, reason.kind));
         Self {
             limit,
             cause: cause.into_iter().next(),
-            follows,
-            others,
+            follows: follows.collect(),
             ruled_out: facts::ruled_out(figure, limit, &seen),
             seen,
         }

@@ -61,7 +61,7 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
 }
 
 /// A disk that says it turns, and answers random reads faster than one can. Virtual disks
-/// say so whatever lies below them, so that it is told and speaks against nothing.
+/// claim this whatever is below them, so this is only a note.
 fn of_disk(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason> {
     let is_random = figure.pattern().is_some_and(|rw| rw.starts_with("rand"));
     if figure.dir != Direction::Read || !is_random || figure.own().is_none() {

@@ -19,7 +19,7 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         .or_else(|| of_files(figure, evidence))
 }
 
-/// Pages of one value are no data to it (`nothing_read` has them).
+/// Pages filled with one value take no space there; `nothing_read` covers them.
 fn of_zram(evidence: &EvidenceSum, device: &str) -> Option<VerdictReason> {
     let last = |name: &str| Some(evidence.gauge(&format!("{device}.{name}"))?.last);
     let (data, kept) = (last("zram_data_bytes")?, last("zram_compressed_bytes")?);

@@ -11,9 +11,9 @@ use crate::verdict::figure::ReadsAndWrites;
 /// is not seen in them. Direct I/O on a device has no other requests at all; files have
 /// those of metadata and the journal, which ext4 commits every 5 s.
 const SHARE: f64 = 0.05;
-/// Write-back below this share of the job's own bytes is told and speaks against nothing: it
-/// comes in few large requests, and the kernel holds it back beside reads
-/// (`wbt_lat_usec`, Documentation/ABI/stable/sysfs-block).
+/// Below this share of the job's own bytes, write-back is only a note: it comes in few large
+/// requests, and the kernel holds it back beside reads (`wbt_lat_usec`,
+/// Documentation/ABI/stable/sysfs-block).
 const WRITE_BACK_SHARE: f64 = 0.2;
 /// And from so many requests and bytes on: a look at a partition table is no load.
 const LEAST_IOS: f64 = 100.0;

@@ -51,7 +51,10 @@ fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason>
     // Over the time of the I/O: engines take a moment to start and to end.
     let ms = figure.result.runtime_ms.min(evidence.span_ms).max(1) as f64;
     let devices = evidence.devices("target").chain(evidence.devices("under"));
-    let seen = SeenOfStep::of(figure);
+    let share = match is_held_before(&SeenOfStep::of(figure)) {
+        true => HELD_SHARE,
+        false => LIMIT_SHARE,
+    };
     // The figure's own direction first: the other one holds a mixed job back, too.
     let mut limits = LIMITS;
     limits.sort_by_key(|(_, counted, _)| !counted.starts_with(figure.dir.name()));
@@ -59,10 +62,6 @@ fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason>
         limits.iter().find_map(|(limit, figure, is_bytes)| {
             let most = evidence.gauge(&format!("{device}.{limit}"))?.min;
             let done = evidence.count(&format!("{device}.{figure}"))? as f64 * 1000.0 / ms;
-            let share = match is_held_before(&seen) {
-                true => HELD_SHARE,
-                false => LIMIT_SHARE,
-            };
             (done >= share * most).then_some((device, most, done, *is_bytes))
         })
     });
