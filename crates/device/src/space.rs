@@ -3,6 +3,8 @@
 use std::io;
 use std::path::Path;
 
+use fathom_model::environment::is_in_memory;
+
 use crate::identity::existing;
 use crate::mounts;
 use crate::sys::Sys;
@@ -38,7 +40,7 @@ pub fn of(path: &Path) -> io::Result<Space> {
         free_bytes: room.f_bavail.saturating_mul(room.f_frsize),
         size_bytes: room.f_blocks.saturating_mul(room.f_frsize),
         read_only: room.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY),
-        in_memory: matches!(kind, Some("tmpfs" | "ramfs")),
+        in_memory: kind.is_some_and(is_in_memory),
     })
 }
 

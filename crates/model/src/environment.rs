@@ -170,6 +170,12 @@ pub struct Partition {
     pub size_bytes: u64,
 }
 
+/// Whether a file system of this kind keeps its files in memory: no disk is measured there.
+#[must_use]
+pub fn is_in_memory(kind: &str) -> bool {
+    matches!(kind, "tmpfs" | "ramfs")
+}
+
 /// The file system a file or folder lies on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct FileSystem {

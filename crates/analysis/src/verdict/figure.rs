@@ -213,6 +213,12 @@ impl<'d> JudgedFigure<'d> {
         }
     }
 
+    /// How long the job's I/O took within what was read of its machine, in ms: engines take a
+    /// moment to start and to end.
+    pub(super) fn io_ms(&self, evidence: &EvidenceSum) -> f64 {
+        self.result.runtime_ms.min(evidence.span_ms).max(1) as f64
+    }
+
     /// The first target that is a drive itself, not made of files or other devices.
     pub(super) fn hardware(&self) -> Option<&'d str> {
         const MADE: [&str; 6] = ["loop", "zram", "ram", "dm-", "md", "nullb"];

@@ -21,26 +21,23 @@ impl Explanation {
             return "there are no figures to explain\n".to_owned();
         }
         let mut all = String::new();
-        for same in self
-            .figures
-            .chunk_by(|one, next| one.parts() == next.parts())
-        {
-            let is_alone = same.len() == 1;
-            for figure in same {
+        let figures = self.figures.iter();
+        let told: Vec<_> = figures.map(|figure| (figure, figure.parts())).collect();
+        for same in told.chunk_by(|one, next| one.1 == next.1) {
+            if let [(figure, (cause, rest))] = same {
                 all += &figure.head(style);
-                if !is_alone {
-                    all += &laid_out(&figure.evidence(), style);
-                }
-            }
-            let Some(figure) = same.first() else { continue };
-            let [cause, rest @ ..] = &figure.parts()[..] else {
+                all += &laid_out(&[cause.clone(), figure.evidence()], style);
+                all += &laid_out(rest, style);
                 continue;
-            };
-            all += &laid_out(std::slice::from_ref(cause), style);
-            if is_alone {
-                all += &laid_out(&figure.evidence(), style);
             }
-            all += &laid_out(rest, style);
+            for (figure, _) in same {
+                all += &figure.head(style);
+                all += &laid_out(&[figure.evidence()], style);
+            }
+            for (_, (cause, rest)) in same.iter().take(1) {
+                all += &laid_out(std::slice::from_ref(cause), style);
+                all += &laid_out(rest, style);
+            }
         }
         all
     }
@@ -89,12 +86,12 @@ impl ExplainedFigure {
     }
 
     /// What was seen.
-    fn evidence(&self) -> Vec<Part> {
-        vec![("evidence", lines_of(&self.seen))]
+    fn evidence(&self) -> Part {
+        ("evidence", lines_of(&self.seen))
     }
 
-    /// What is said of it beside the numbers that were seen.
-    fn parts(&self) -> Vec<Part> {
+    /// The cause, and what is said of it beside the numbers that were seen.
+    fn parts(&self) -> (Part, [Part; 4]) {
         let sentence = |reason: &VerdictReason| reason.sentence.clone();
         let of_device = "the device was busy nearly all the time, at the queue depth of the job";
         let of_one = "the job waits for each I/O before the next: their latency decides";
@@ -108,22 +105,22 @@ impl ExplainedFigure {
             self.cause.as_ref() == Some(*reason) || self.follows.contains(reason)
         };
         let also: Vec<&VerdictReason> = self.reasons.iter().filter(|it| !is_told(it)).collect();
-        let against = |it: &&&VerdictReason| it.level > VerdictLevel::Valid;
-        let to_do = self
-            .cause
-            .iter()
-            .chain(also.iter().copied().filter(|it| against(&it)));
+        let to_do = self.cause.iter().chain(
+            also.iter()
+                .copied()
+                .filter(|it| it.level > VerdictLevel::Valid),
+        );
         let ruled_out = match self.ruled_out.is_empty() {
             true => Vec::new(),
             false => vec![self.ruled_out.join(", ")],
         };
-        vec![
-            ("cause", cause),
+        let rest = [
             ("follows", self.follows.iter().map(sentence).collect()),
             ("ruled out", ruled_out),
             ("also", also.iter().map(|it| sentence(it)).collect()),
             ("to do", to_do.map(|it| it.to_do.clone()).collect()),
-        ]
+        ];
+        (("cause", cause), rest)
     }
 }
 

@@ -30,12 +30,11 @@ impl SeenOfStep {
     #[must_use]
     pub fn of(figure: &JudgedFigure) -> Self {
         let evidence = figure.evidence();
-        let ms = figure.result.runtime_ms.max(1) as f64;
-        let span_ms = evidence.map_or(1, |it| it.span_ms.max(1)) as f64;
         let device = evidence.and_then(|it| it.devices("target").next());
         let of_device = |name: &str| {
-            let count = evidence?.count(&format!("{}.{name}", device?))?;
-            Some(count as f64 / ms.min(span_ms))
+            let evidence = evidence?;
+            let count = evidence.count(&format!("{}.{name}", device?))?;
+            Some(count as f64 / figure.io_ms(evidence))
         };
         let gauge = |name: &str| evidence?.gauge(name);
         let clat = figure.result.clat.as_ref().or(figure.result.lat.as_ref());

@@ -1,6 +1,7 @@
 //! A cache below the measured device answered: the page cache of a loop device's file, or
 //! that of a hypervisor.
 
+use fathom_model::environment::is_in_memory;
 use fathom_model::{Direction, EvidenceSum, ReasonKind, VerdictLevel, VerdictReason, units};
 
 use super::throttled;
@@ -38,7 +39,7 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
     let moved = evidence.count(&format!("{device}.{name}"))? as f64;
     let memory = evidence
         .set_to(&format!("{device}.backing_file_system"))
-        .filter(|kind| matches!(*kind, "tmpfs" | "ramfs"));
+        .filter(|kind| is_in_memory(kind));
     if let Some(kind) = memory {
         let text = format!("the file of {device} lies in memory ({kind}): no storage was measured");
         return Some(VerdictReason::found(ReasonKind::CachedBelow, text, []));

@@ -110,7 +110,5 @@ fn by_device(figure: &JudgedFigure) -> Option<f64> {
     let queue_ms = evidence
         .count(&format!("{device}.queue_ms"))
         .filter(|&ms| ms > 0)?;
-    // Over the time of the I/O: engines take a moment to start and to end.
-    let ms = figure.result.runtime_ms.min(evidence.span_ms);
-    Some(queue_ms as f64 / ms.max(1) as f64)
+    Some(queue_ms as f64 / figure.io_ms(evidence))
 }

@@ -73,7 +73,7 @@ pub(in crate::verdict) fn used(
 
 /// Bytes a second that a device moved in its busier direction: each has wires of its own.
 fn carried(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Option<f64> {
-    let ms = figure.result.runtime_ms.min(evidence.span_ms).max(1) as f64;
+    let ms = figure.io_ms(evidence);
     let bytes = ["read_bytes", "write_bytes"]
         .iter()
         .filter_map(|figure| evidence.count(&format!("{device}.{figure}")));

@@ -48,8 +48,7 @@ fn of_cpu(evidence: &EvidenceSum) -> Option<VerdictReason> {
 }
 
 fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason> {
-    // Over the time of the I/O: engines take a moment to start and to end.
-    let ms = figure.result.runtime_ms.min(evidence.span_ms).max(1) as f64;
+    let ms = figure.io_ms(evidence);
     let devices = evidence.devices("target").chain(evidence.devices("under"));
     let share = match is_held_before(&SeenOfStep::of(figure)) {
         true => HELD_SHARE,
