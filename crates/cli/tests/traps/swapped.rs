@@ -118,12 +118,12 @@ impl Race {
         let _ = renameat_with(CWD, &one, CWD, &other, RenameFlags::EXCHANGE);
     }
 
-    /// How long each state stands, in a run of this length. A link may move at any time
-    /// after the check; a file that has changed places is refused, so some runs must get
-    /// through in between.
-    fn pause(&self, took: Duration, round: u32) -> Duration {
+    /// How long each state stands at first, beside runs of this length. A link may move at
+    /// any time after the check; a file that has changed places is refused, so some runs
+    /// must get through in between.
+    fn pause(&self, took: Duration) -> Duration {
         match self.swapped {
-            Swapped::Name | Swapped::Log => took * (2 + round % 9) / 10,
+            Swapped::Name | Swapped::Log => took / 2,
             _ => Duration::from_micros(500),
         }
     }
@@ -175,7 +175,7 @@ impl Race {
         let before = content(self.wrong.path());
         let started = Instant::now();
         assert!(self.swapped == Swapped::ByTheJob || self.run(engine, 251));
-        let took = started.elapsed();
+        let mut pause = self.pause(started.elapsed());
         let mut written = 0;
         for round in 1..=20 * runs {
             let pattern = 1 + round % 250;
@@ -185,7 +185,7 @@ impl Race {
             let has_written = thread::scope(|scope| {
                 scope.spawn(|| {
                     while swaps.load(Relaxed) && !is_over.load(Relaxed) {
-                        thread::sleep(self.pause(took, round));
+                        thread::sleep(pause);
                         self.swap();
                         count.fetch_add(1, Relaxed);
                     }
@@ -218,6 +218,13 @@ impl Race {
             }
             if written == runs {
                 return;
+            }
+            // The machine may have become slower or faster: swap later after a refusal, and
+            // sooner after a run that ended before the first swap.
+            if !has_written {
+                pause = pause * 9 / 8;
+            } else if !is_raced {
+                pause = pause * 3 / 4;
             }
         }
         panic!("{engine} {:?}: {written} runs have written", self.swapped);
