@@ -30,7 +30,7 @@ mod bytes_written;
 
 pub use bytes_written::BytesWritten;
 
-use crate::state::DeviceState;
+use crate::state::{ContentState, DeviceState};
 use crate::xdg;
 
 /// The ledgers of the devices that this user's Fathom has written to.
@@ -316,6 +316,16 @@ impl Ledgers {
         let mut state = DeviceState::of(&entries, Some(&now), own.as_deref());
         state.compare(|content| self.holds(path, content));
         Ok(state)
+    }
+
+    /// The name of the device behind a path, where it has a ledger that does not say what
+    /// was done to it before this record.
+    pub(crate) fn without_history(&self, path: &Path, own: &Path) -> Option<String> {
+        let device = self.device(path)?;
+        self.ledger(&device)?;
+        let state = self.state(path, Some(own)).ok()?;
+        let is_known = state.made.is_some() && state.content != Some(ContentState::Changed);
+        (!is_known).then_some(device.name)
     }
 
     /// What a device holds where a deed has just written to it.

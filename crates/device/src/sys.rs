@@ -231,6 +231,8 @@ pub(crate) fn printable(bytes: &[u8]) -> Option<String> {
 /// Opens a regular file to look at it, without waiting; with its length in bytes. `None`:
 /// it cannot be opened, or is something else.
 pub(crate) fn open_regular(path: &Path) -> Option<(File, u64)> {
+    // Opening a device can do something (a tape rewinds), so look first.
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK)

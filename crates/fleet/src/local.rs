@@ -76,6 +76,8 @@ pub struct Session<'o> {
     /// Whether a step is in progress.
     is_in_step: bool,
     max_errors: Option<MaxErrors>,
+    /// Devices of which nobody knows what was written to them before.
+    without_history: Vec<String>,
     /// What the machine does while the step runs; `None` where it uses nothing of this
     /// machine.
     sampler: Option<Sampler>,
@@ -142,6 +144,7 @@ impl<'o> Session<'o> {
             in_stage: false,
             is_in_step: false,
             max_errors: None,
+            without_history: Vec::new(),
             sampler: None,
         }
     }
@@ -150,6 +153,11 @@ impl<'o> Session<'o> {
     /// job goes past.
     pub fn limit_errors(&mut self, most: Option<MaxErrors>) {
         self.max_errors = most;
+    }
+
+    /// Of these devices nobody knows what was written to them before the run.
+    pub fn without_history(&mut self, devices: Vec<String>) {
+        self.without_history = devices;
     }
 
     /// The record that is written.
@@ -326,9 +334,13 @@ impl<'o> Session<'o> {
         // A recorded tree in place of this machine's, for tests.
         let tree = std::env::var_os("FATHOM_SYS");
         let sys = tree.map_or_else(Sys::live, |tree| Sys::recorded(PathBuf::from(tree)));
-        let (sampler, first) = Sampler::begin(&sys, &paths, record);
+        let (sampler, mut first) = Sampler::begin(&sys, &paths, record);
         if first.is_empty() {
             return;
+        }
+        for device in &self.without_history {
+            let setting = (format!("{device}.history"), "unknown".to_owned());
+            first.settings.extend([setting]);
         }
         let _ = self.event(Event::Evidence(Box::new(first)));
         self.sampler = Some(sampler);

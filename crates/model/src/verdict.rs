@@ -119,6 +119,15 @@ impl VerdictReason {
         }
     }
 
+    /// The same as a note: it is there, and does not weigh.
+    #[must_use]
+    pub fn noted(self) -> Self {
+        Self {
+            level: VerdictLevel::Valid,
+            ..self
+        }
+    }
+
     /// A reason in a sentence of its own, with its numbers.
     #[must_use]
     pub fn found<'n>(
@@ -187,6 +196,8 @@ reason_kinds! {
     DeviceMemory: Valid, "a small range was read many times over: the drive's own memory may have answered; use a range of several GiB";
     /// Too little was written to fill a drive's write cache.
     WriteCacheUnfilled: Valid, "little was written: the drive may have taken it all in a fast cache; write more than that cache holds, or until the rate is steady";
+    /// Nothing is known of what a flash drive was written with before.
+    UnknownHistory: Valid, "what was written to the drive before is not known: a fresh or trimmed drive writes faster than a full one; fill it, or bring it to a steady state first";
     /// Writes went to the page cache and nothing waited for them to be stored.
     UnsyncedWrites: Suspect, "the writes went to the page cache and nothing waited for the disk; set direct=1, fsync or end_fsync=1";
     /// The files lie in memory (tmpfs, ramfs).

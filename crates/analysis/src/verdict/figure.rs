@@ -213,6 +213,14 @@ impl<'d> JudgedFigure<'d> {
         }
     }
 
+    /// Whether something may have moved the rate by more than its own interval, of which it
+    /// took this share of the time or of the I/O at the most. Without an interval it may.
+    pub(super) fn may_exceed_interval(&self, share: f64) -> bool {
+        let certainty = self.result.certainty.as_ref();
+        let half = certainty.and_then(|it| it.iops.half_width());
+        half.is_none_or(|half| share * self.result.iops > half)
+    }
+
     /// How long the job's I/O took within what was read of its machine, in ms: engines take a
     /// moment to start and to end.
     pub(super) fn io_ms(&self, evidence: &EvidenceSum) -> f64 {

@@ -14,8 +14,7 @@ mod rules;
 mod tests;
 
 use fathom_model::{
-    Direction, FigureVerdict, JobResult, ReasonKind, RunDocument, RunStatus, VerdictLevel,
-    VerdictReason,
+    Direction, FigureVerdict, JobResult, ReasonKind, RunDocument, RunStatus, VerdictReason,
 };
 
 pub use figure::{DISK_FIGURES_MS, JudgedFigure};
@@ -77,11 +76,10 @@ const QUICK_BY_DESIGN: [ReasonKind; 2] = [ReasonKind::CachedReads, ReasonKind::U
 /// against none of them.
 fn of_told(kind: ReasonKind, is_running: bool) -> VerdictReason {
     match kind {
-        ReasonKind::FromSamples if is_running => VerdictReason {
-            level: VerdictLevel::Valid,
-            sentence: "counted so far: the run has not ended".to_owned(),
-            ..VerdictReason::of(kind)
-        },
+        ReasonKind::FromSamples if is_running => {
+            let text = "counted so far: the run has not ended".to_owned();
+            VerdictReason::found(kind, text, []).noted()
+        }
         _ => VerdictReason::of(kind),
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use fathom_model::environment::{BlockDevice, Environment, FileSystem, Partition, Target};
 use fathom_model::{
-    Direction, DirectionResult, Event, EvidenceInterval, JobResult, Latency, ReasonKind,
-    RunDocument, Sample, VerdictLevel,
+    Certainty, Direction, DirectionResult, Event, EvidenceInterval, JobResult, Latency,
+    RateCertainty, ReasonKind, RunDocument, Sample, VerdictLevel,
 };
 
 use super::judge;
@@ -279,10 +279,13 @@ fn depth_is_held_against_littles_law() {
     assert_eq!(with(31.0, 9_900, 30.0), [R::DepthNotReached]);
     // The layers between job and device do not count.
     assert_eq!(with(31.0, 9_900, 1.0), []);
-    let limited = told(|case| {
-        case.option("iodepth", "32").option("thinktime", "100");
-    });
-    assert_eq!(limited, [R::OwnLimit]);
+    let thinks = |us: &'static str| {
+        told(move |case| {
+            case.option("iodepth", "32").option("thinktime", us);
+        })
+    };
+    assert_eq!(thinks("500us"), [R::OwnLimit]);
+    assert_eq!(thinks("499"), [R::DepthNotReached]);
     // So few I/Os cannot all have been beside 31 others.
     let few = |ios: u64, mean_ms: f64| {
         told(move |case| {
@@ -555,6 +558,50 @@ fn what_a_drive_may_hold_in_its_own_memory_is_told() {
     };
     assert_eq!(written(1e9), [R::WriteCacheUnfilled]);
     assert_eq!(written(0.9e9), []);
+}
+
+#[test]
+fn a_flash_drive_without_a_history_is_noted_where_it_is_written_to() {
+    let case = |rotational: &str, writes: bool| {
+        let rotational = rotational.to_owned();
+        told(move |case| {
+            case.set("sda.rotational", &rotational)
+                .set("sda.history", "unknown");
+            if writes {
+                case.writes();
+            }
+        })
+    };
+    assert_eq!(case("0", true), [R::UnknownHistory]);
+    assert_eq!(case("1", true), []);
+    assert_eq!(case("0", false), []);
+}
+
+#[test]
+fn what_its_interval_holds_does_not_weigh_against_a_rate() {
+    let level = |half: f64| {
+        let mut case = Case::new();
+        case.count("job.wait_us", 2_000_000)
+            .gauge("job.threads", 1.0)
+            .count("sda.read_bytes", 40_960_000 * 6 / 5);
+        let iops = case.read().iops;
+        case.read().certainty = Some(RateCertainty {
+            intervals: 100,
+            iops: Certainty::Interval {
+                low: iops - half,
+                high: iops + half,
+                independent: 100.0,
+            },
+            bw_bytes: Certainty::TooShort {
+                independent: 1.0,
+                enough_ms: 1,
+            },
+        });
+        case.kinds();
+        case.doc.verdict.unwrap().level
+    };
+    assert_eq!(level(190.0), VerdictLevel::Suspect);
+    assert_eq!(level(201.0), VerdictLevel::Valid);
 }
 
 #[test]

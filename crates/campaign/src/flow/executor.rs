@@ -572,6 +572,10 @@ impl<'f> Ready<'f> {
         let entered = self.entered();
         let device = self.flow.device.as_ref().or(entered.first());
         let device = device.map_or(Path::new(""), PathBuf::as_path);
+        let unknown = entered
+            .iter()
+            .filter_map(|path| ledgers.without_history(path, &dir))
+            .collect();
         let (book, notes) = LedgerScope::open(&ledgers, entered, device, self.flow.command, &dir);
         let t_ms = self.past.history.t_ms();
         let followers = self.followers(&writer);
@@ -584,6 +588,7 @@ impl<'f> Ready<'f> {
         let targets = is_here.then(|| TargetCheck::new(&self.flow.options.destroy, began));
         let mut session = Session::new(writer, targets, control, &mut observe, t_ms);
         session.limit_errors(self.flow.options.max_errors);
+        session.without_history(unknown);
         followers.write_log(|log, _| log.begin());
         for text in self.checked.notes.iter().chain(&notes) {
             let _ = session.event(Event::Note { text: text.clone() });

@@ -13,7 +13,17 @@ use crate::sys::{Sys, text};
 struct GroupFolders {
     /// The controllers; empty for version 2, which has all.
     controllers: Vec<String>,
+    /// Where the hierarchy is mounted: names of groups begin there.
+    point: PathBuf,
     folders: Vec<PathBuf>,
+}
+
+impl GroupFolders {
+    /// The name of one of its groups, for example `/system.slice`.
+    fn name(&self, folder: &Path) -> String {
+        let below = folder.strip_prefix(&self.point).unwrap_or(folder);
+        format!("/{}", below.display())
+    }
 }
 
 /// The groups of this process.
@@ -49,17 +59,16 @@ impl Groups {
             let point = &mounts.iter().find(is_its)?.point;
             let point = sys.path(point);
             let own = point.join(path.trim_start_matches('/'));
-            let up_to = point.clone();
-            let above = own
-                .ancestors()
-                .take_while(move |dir| dir.starts_with(&up_to));
+            let above = own.ancestors().take_while(|dir| dir.starts_with(&point));
+            let folders = above.map(PathBuf::from).collect();
             Some(GroupFolders {
                 controllers: names
                     .split(',')
                     .filter(|it| !it.is_empty())
                     .map(str::to_owned)
                     .collect(),
-                folders: above.map(PathBuf::from).collect(),
+                folders,
+                point,
             })
         });
         Self(folders.collect())
@@ -79,9 +88,13 @@ impl Groups {
                     let ns = field("throttled_time").map(|ns| ns / 1000);
                     add(&mut throttled_us, field("throttled_usec").or(ns));
                     add(&mut stops, field("nr_throttled"));
+                    if field("nr_throttled").is_some_and(|stops| stops > 0) {
+                        let name = group.name(folder);
+                        reading.setting("cgroup", "cpu_throttled_in", Some(name));
+                    }
                 }
                 if has("blkio") {
-                    limits(sys, folder, reading);
+                    limits(sys, folder, &group.name(folder), reading);
                 }
                 if has("memory") {
                     let events =
@@ -118,7 +131,7 @@ fn field(stat: &str, name: &str) -> Option<u64> {
 }
 
 /// The limits of a group for I/O of each device; the lowest of several counts.
-fn limits(sys: &Sys, folder: &Path, reading: &mut EvidenceReading) {
+fn limits(sys: &Sys, folder: &Path, group: &str, reading: &mut EvidenceReading) {
     let mut tell = |number: &str, figure: &str, value: &str| {
         let numbers = number.split_once(':');
         let numbers = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
@@ -131,8 +144,11 @@ fn limits(sys: &Sys, folder: &Path, reading: &mut EvidenceReading) {
             .gauges
             .get(&format!("{}.{figure}", device.name))
             .copied();
-        let least = known.unwrap_or(f64::INFINITY).min(value);
-        reading.gauge(&device.name, &figure, Some(least));
+        if known.is_none_or(|known| value < known) {
+            reading.gauge(&device.name, &figure, Some(value));
+            let figure = format!("{figure}_group");
+            reading.setting(&device.name, &figure, Some(group.to_owned()));
+        }
     };
     for (file, figure) in LIMITS {
         let text = fs::read_to_string(folder.join(file)).unwrap_or_default();

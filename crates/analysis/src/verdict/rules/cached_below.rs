@@ -2,7 +2,7 @@
 //! that of a hypervisor.
 
 use fathom_model::environment::is_in_memory;
-use fathom_model::{Direction, EvidenceSum, ReasonKind, VerdictLevel, VerdictReason, units};
+use fathom_model::{Direction, EvidenceSum, ReasonKind, VerdictReason, units};
 
 use super::throttled;
 use crate::verdict::JudgedFigure;
@@ -79,12 +79,9 @@ fn of_disk(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReaso
         .or(figure.result.lat.as_ref())?
         .mean_ns
         / 1e6;
-    (ms < TURNING_MS).then(|| VerdictReason {
-        level: VerdictLevel::Valid,
-        ..VerdictReason::found(
-            ReasonKind::CachedBelow,
-            format!("{device} says that it is a turning disk, and answers random reads in {ms:.2} ms: it is none, or a cache below it answers"),
-            [("mean_ms", ms)],
-        )
-    })
+    let text = format!(
+        "{device} says that it is a turning disk, and answers random reads in {ms:.2} ms: it is none, or a cache below it answers"
+    );
+    let found = VerdictReason::found(ReasonKind::CachedBelow, text, [("mean_ms", ms)]);
+    (ms < TURNING_MS).then(|| found.noted())
 }

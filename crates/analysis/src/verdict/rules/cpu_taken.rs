@@ -22,6 +22,10 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     }
     let steal = steal_share(evidence).unwrap_or(0.0);
     let waiting = waiting_share(evidence).unwrap_or(0.0);
+    // A job that never waited would have been faster by no more than that.
+    if !figure.may_exceed_interval(steal + waiting) {
+        return None;
+    }
     let numbers = [
         ("steal_percent", steal * 100.0),
         ("waiting_percent", waiting * 100.0),

@@ -1,6 +1,6 @@
 //! The device counted more I/O than the jobs asked for.
 
-use fathom_model::{ReasonKind, VerdictLevel, VerdictReason, units};
+use fathom_model::{ReasonKind, VerdictReason, units};
 
 use crate::verdict::JudgedFigure;
 use crate::verdict::figure::ReadsAndWrites;
@@ -71,15 +71,14 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         ("foreign_requests", ios.round()),
     ];
     let found = VerdictReason::found(ReasonKind::ForeignIo, text, numbers);
-    Some(
-        match is_write_back && bytes < WRITE_BACK_SHARE * own_bytes {
-            true => VerdictReason {
-                level: VerdictLevel::Valid,
-                ..found
-            },
-            false => found,
-        },
-    )
+    // What the device did for others it could have done for the job, and no more.
+    let share = (bytes / own_bytes.max(1.0)).max(ios / own_ios.max(1.0));
+    let is_little =
+        is_write_back && bytes < WRITE_BACK_SHARE * own_bytes || !figure.may_exceed_interval(share);
+    Some(match is_little {
+        true => found.noted(),
+        false => found,
+    })
 }
 
 /// Whether most of what was moved beside the job are pages of the cache that the kernel wrote

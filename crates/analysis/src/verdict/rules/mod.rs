@@ -37,6 +37,7 @@ mod stalls;
 mod still_changing;
 mod thermal;
 mod throttled;
+mod unknown_history;
 mod unsynced_writes;
 mod volatile_cache;
 mod write_cache;
@@ -57,6 +58,7 @@ pub(super) const ALL: &[VerdictRule] = &[
     compressed::rule,
     device_memory::rule,
     write_cache::rule,
+    unknown_history::rule,
     unsynced_writes::rule,
     in_memory::rule,
     foreign_io::rule,

@@ -1,6 +1,6 @@
 //! A control group held the job back: its CPU, or its I/O.
 
-use fathom_model::{EvidenceSum, ReasonKind, VerdictReason, units};
+use fathom_model::{EvidenceSum, ReasonKind, VerdictReason, text, units};
 
 use crate::verdict::JudgedFigure;
 use crate::verdict::limit::{BUSY_PERCENT, SeenOfStep};
@@ -39,7 +39,8 @@ fn of_cpu(evidence: &EvidenceSum) -> Option<VerdictReason> {
         return None;
     }
     let text = format!(
-        "a cgroup kept the job from the CPU for {} in all, {:.0} % of the time",
+        "{} kept the job from the CPU for {} in all, {:.0} % of the time",
+        name_of(evidence, "cgroup.cpu_throttled_in"),
         units::duration(ms.round() as u64),
         share * 100.0
     );
@@ -61,24 +62,34 @@ fn of_io(figure: &JudgedFigure, evidence: &EvidenceSum) -> Option<VerdictReason>
         limits.iter().find_map(|(limit, figure, is_bytes)| {
             let most = evidence.gauge(&format!("{device}.{limit}"))?.min;
             let done = evidence.count(&format!("{device}.{figure}"))? as f64 * 1000.0 / ms;
-            (done >= share * most).then_some((device, most, done, *is_bytes))
+            let group = name_of(evidence, &format!("{device}.{limit}_group"));
+            (done >= share * most).then_some((device, most, done, *is_bytes, group))
         })
     });
-    let (device, most, done, is_bytes) = found?;
-    let text = |value: f64| match is_bytes {
+    let (device, most, done, is_bytes, group) = found?;
+    let rate = |value: f64| match is_bytes {
         true => units::bytes_per_second(value),
         false => format!("{} IOPS", units::count(value)),
     };
     let told = format!(
-        "a cgroup allows {} on {device}, and it did {}",
-        text(most),
-        text(done)
+        "{group} allows {} on {device}, and it did {}",
+        rate(most),
+        rate(done)
     );
     let numbers = match is_bytes {
         true => [("limit_bw_bytes", most), ("bw_bytes", done)],
         false => [("limit_iops", most), ("iops", done)],
     };
     Some(VerdictReason::found(ReasonKind::Throttled, told, numbers))
+}
+
+/// The group that a setting names. The root has no limits of its own: that name is what a
+/// container sees of its group.
+fn name_of(evidence: &EvidenceSum, setting: &str) -> String {
+    match evidence.setting(setting).last() {
+        Some(name) if name != "/" => format!("the cgroup {}", text::line(name)),
+        _ => "a cgroup".to_owned(),
+    }
 }
 
 /// Whether most I/Os that are under way for the job are not at the device.
