@@ -144,11 +144,11 @@ bench-kills: ## 20 kills of each kind of run on loop devices, some 15 minutes; a
 	$(CARGO) bench --locked -p fathom-cli --bench kills
 
 .PHONY: bench-verdict
-bench-verdict: ## provocations of the verdict, clean runs, cost of the evidence, some 20 minutes; as root; writes bench/verdict.md and .json
+bench-verdict: ## 31 provocations of the verdict beside a busy core, ten times each, and the cost of the evidence: some 25 minutes; as root; writes bench/verdict.md and .json
 	$(CARGO) bench --locked -p fathom-cli --bench verdict
 
 .PHONY: bench-ordinary
-bench-ordinary: ## pairs of ordinary runs, one beside a busy core: how many findings are false; FATHOM_BENCH_PAIRS=200 take some 90 minutes; as root; writes bench/ordinary.md and .json
+bench-ordinary: ## pairs of ordinary runs, one beside a busy core: how many findings are false; FATHOM_BENCH_PAIRS=200 take some 60 minutes; as root; writes bench/ordinary.md and .json
 	$(CARGO) bench --locked -p fathom-cli --bench ordinary
 
 .PHONY: bench-find

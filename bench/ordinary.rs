@@ -10,13 +10,14 @@ use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use fathom_testkit::{LoopDevice, ProgramUnderTest, SmallFs, Zram};
 use serde_json::{Value, json};
 
+mod busy;
 mod machine;
 
+use busy::BusyCore;
 use machine::Machine;
 
 /// Pairs, where `FATHOM_BENCH_PAIRS` does not say it.
@@ -31,7 +32,7 @@ const ENGINES: [&str; 2] = ["native", "fio"];
 const PLACES: [&str; 4] = ["disk", "loop", "zram", "ext4 on a loop"];
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// In s; most runs are short, as most runs are.
-const SECONDS: [u32; 5] = [3, 3, 5, 3, 30];
+const SECONDS: [u32; 11] = [3, 3, 5, 3, 10, 3, 3, 5, 3, 3, 30];
 
 struct Lab {
     bench: ProgramUnderTest,
@@ -104,7 +105,7 @@ impl Shape {
             place: PLACES[n / 2 % 4],
             is_direct: n / 8 % 3 != 2,
             depth: DEPTHS[n / 24 % 6],
-            seconds: SECONDS[n % 5],
+            seconds: SECONDS[n % SECONDS.len()],
         }
     }
 
@@ -131,31 +132,10 @@ impl Shape {
     }
 }
 
-/// A program that keeps the first core busy until it is dropped.
-struct BusyCore(Child);
-
-impl BusyCore {
-    fn start() -> Self {
-        let busy = Command::new("taskset")
-            .args(["-c", "0", "sh", "-c", "while :; do :; done"])
-            .stdout(Stdio::null())
-            .spawn();
-        Self(busy.unwrap())
-    }
-}
-
-impl Drop for BusyCore {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 impl Lab {
     fn new() -> Self {
         let bench = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
-        let words = (0..BYTES as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let data: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        let data = busy::data(BYTES);
         let image = bench.path().join("image");
         fs::write(&image, &data).unwrap();
         fs::write(bench.path().join("file"), &data).unwrap();
