@@ -71,6 +71,8 @@ mod running;
 mod schemas;
 mod show;
 mod snia;
+#[cfg(target_os = "linux")]
+mod stacks;
 mod steady;
 mod study;
 #[cfg(target_os = "linux")]

@@ -59,8 +59,17 @@ fn cpu_model(sys: &Sys) -> Option<String> {
         .or_else(|| text(&sys.path("/proc/device-tree/model")))
 }
 
+/// Pages of the cache that wait to be written, in bytes.
+pub(crate) fn dirty_bytes(sys: &Sys) -> Option<u64> {
+    of_memory(sys, "Dirty")
+}
+
 fn memory_bytes(sys: &Sys) -> Option<u64> {
-    let total = field(&text_lines(sys, "/proc/meminfo"), "MemTotal")?;
+    of_memory(sys, "MemTotal")
+}
+
+fn of_memory(sys: &Sys, name: &str) -> Option<u64> {
+    let total = field(&text_lines(sys, "/proc/meminfo"), name)?;
     // "16319808 kB", in truth KiB (proc_meminfo(5)).
     let kib: u64 = total.split_whitespace().next()?.parse().ok()?;
     kib.checked_mul(1024)

@@ -10,6 +10,7 @@ use fathom_model::environment::{BlockDevice, FileSystem, Partition, Target};
 use crate::mounts;
 use crate::names;
 use crate::paths::{self, Twin};
+use crate::stack;
 use crate::sys::{Sys, SysBlock, numbers, printable, text};
 
 /// Describes what stands behind a path. A path that does not exist yet is
@@ -25,6 +26,7 @@ pub fn target(sys: &Sys, path: &Path) -> Target {
         path: path.to_owned(),
         device,
         file_system,
+        stack: stack::of(sys, path),
         leads_to: None,
     }
 }
@@ -202,34 +204,42 @@ fn pcie_link(disk: &SysBlock) -> Option<String> {
     })
 }
 
+/// What makes a device of others: `LVM vg-data`, `CRYPT home`, `md raid1`.
+pub(crate) fn made_by(disk: &SysBlock) -> Option<String> {
+    let (maker, detail) = if disk.dir.join("dm").exists() {
+        // dm's uuid begins with the subsystem that made it: LVM-, CRYPT-, mpath-.
+        let uuid = disk.text("dm/uuid").unwrap_or_default();
+        let maker = uuid.split_once('-').map(|(maker, _)| maker.to_owned());
+        let maker = maker.unwrap_or_else(|| "device mapper".to_owned());
+        (maker, disk.text("dm/name"))
+    } else if disk.dir.join("md").exists() {
+        ("md".to_owned(), disk.text("md/level"))
+    } else {
+        return None;
+    };
+    Some(
+        format!("{maker} {}", detail.unwrap_or_default())
+            .trim()
+            .to_owned(),
+    )
+}
+
 /// What stands behind a device that is not hardware.
 pub(crate) fn backing(disk: &SysBlock) -> Option<String> {
     if let Some(file) = disk.text("loop/backing_file") {
         return Some(file);
     }
-    let (kind, detail) = if disk.dir.join("dm").exists() {
-        // dm's uuid begins with the subsystem that made it: LVM-, CRYPT-, mpath-.
-        let uuid = disk.text("dm/uuid").unwrap_or_default();
-        let maker = uuid.split_once('-').map(|(maker, _)| maker.to_owned());
-        let name = disk.text("dm/name").unwrap_or_default();
-        let maker = maker.unwrap_or_else(|| "device mapper".to_owned());
-        (maker, name)
-    } else if disk.dir.join("md").exists() {
-        let level = disk.text("md/level").unwrap_or_default();
-        ("md".to_owned(), level)
-    } else if disk.dir.components().any(|c| c.as_os_str() == "virtual") {
-        let digit = |c: char| c.is_ascii_digit();
-        let kind = disk.name.trim_end_matches(digit).to_owned();
-        (kind, String::new())
-    } else {
-        return None;
+    let is_virtual = || disk.dir.components().any(|c| c.as_os_str() == "virtual");
+    let by_name = || {
+        let kind = disk.name.trim_end_matches(|c: char| c.is_ascii_digit());
+        is_virtual().then(|| kind.to_owned())
     };
+    let kind = made_by(disk).or_else(by_name)?;
     let under: Vec<String> = disk.linked("slaves").into_iter().map(|n| n.name).collect();
-    let mut text = format!("{kind} {detail}").trim().to_owned();
-    if !under.is_empty() {
-        text = format!("{text} on {}", under.join(", "));
-    }
-    Some(text)
+    Some(match under.is_empty() {
+        true => kind,
+        false => format!("{kind} on {}", under.join(", ")),
+    })
 }
 
 /// The file system a path lies on, or will lie on once it is made.
@@ -253,22 +263,6 @@ pub fn file_system(sys: &Sys, path: &Path) -> Option<FileSystem> {
         free_bytes: room.f_bavail.saturating_mul(room.f_frsize),
         device: disk.map(|node| block_device(sys, &node)),
     })
-}
-
-/// The block device of a target: itself, or that of the file system it lies on.
-#[must_use]
-pub fn device_of(sys: &Sys, path: &Path) -> Option<SysBlock> {
-    if let Some(node) = sys.by_path(path) {
-        return Some(node);
-    }
-    let path = existing(path)?;
-    let number = numbers(fs::metadata(&path).ok()?.dev());
-    let mounts = mounts::own(sys);
-    let mount = mounts::holding(&mounts, &path, number)?;
-    match mount.number {
-        (0, _) => sys.by_path(&mount.source),
-        (major, minor) => sys.by_number(major, minor),
-    }
 }
 
 /// The path itself, or the nearest folder above it that exists, without links.

@@ -50,6 +50,7 @@ pub mod scratch;
 pub mod settings;
 pub mod signature;
 pub mod space;
+pub mod stack;
 pub mod switches;
 mod sys;
 pub mod threads;

@@ -3,10 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use fathom_model::environment::is_in_memory;
-
 use crate::identity::existing;
-use crate::mounts;
+use crate::stack;
 use crate::sys::Sys;
 
 /// What a path's file system offers.
@@ -30,17 +28,12 @@ pub struct Space {
 pub fn of(path: &Path) -> io::Result<Space> {
     let path = existing(path).ok_or(io::ErrorKind::NotFound)?;
     let room = rustix::fs::statvfs(&path)?;
-    let number = {
-        use std::os::unix::fs::MetadataExt as _;
-        crate::sys::numbers(std::fs::metadata(&path)?.dev())
-    };
-    let mounts = mounts::own(&Sys::live());
-    let kind = mounts::holding(&mounts, &path, number).map(|mount| mount.kind.as_str());
+    let stack = stack::of(&Sys::live(), &path);
     Ok(Space {
         free_bytes: room.f_bavail.saturating_mul(room.f_frsize),
         size_bytes: room.f_blocks.saturating_mul(room.f_frsize),
         read_only: room.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY),
-        in_memory: kind.is_some_and(is_in_memory),
+        in_memory: stack.is_some_and(|it| it.is_in_memory()),
     })
 }
 

@@ -15,6 +15,7 @@ use crate::mounts::{self, MountNamespace, unescape};
 use crate::openers::{Opened, Openers};
 use crate::paths;
 use crate::signature::Signature;
+use crate::stack;
 use crate::sys::{Sys, SysBlock, numbers};
 
 /// One use of a device.
@@ -493,10 +494,10 @@ impl<'s> Walk<'s> {
         for namespace in &self.taken.namespaces {
             for mount in &namespace.mounts {
                 let same = match mount.number {
-                    // btrfs mounts have numbers of their own.
+                    // btrfs mounts have numbers of their own, and several devices.
                     (0, _) => {
                         mount.source.starts_with("/dev")
-                            && self.sys.by_path(&mount.source).as_ref() == Some(node)
+                            && stack::devices(self.sys, mount).contains(node)
                     }
                     of_mount => Some(of_mount) == number,
                 };

@@ -6,9 +6,18 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
-/// Writes back the dirty pages of files and block devices, and waits for them. No flush is
-/// sent: what a drive's own cache holds stays there, as for the job itself.
+use crate::sys::Sys;
+
+/// Dirty pages from which on other files are written back as well: less than a fast disk takes
+/// in some ms.
+const DIRTY_BYTES: u64 = 16 << 20;
+
+/// Writes back the dirty pages of files and block devices, and waits for them. Where much is
+/// dirty, the file systems of the files are synced as a whole: what else the kernel would
+/// write to their devices meanwhile is not the job's. Else no flush is sent: what a drive's
+/// own cache holds stays there, as for the job itself.
 pub fn write_back(targets: &[PathBuf]) {
+    let is_much = crate::environment::dirty_bytes(&Sys::live()).is_some_and(|it| it >= DIRTY_BYTES);
     let holds_data = |path: &&PathBuf| {
         let kind = fs::metadata(path).map(|meta| meta.file_type());
         kind.is_ok_and(|kind| kind.is_file() || kind.is_block_device())
@@ -21,6 +30,11 @@ pub fn write_back(targets: &[PathBuf]) {
         // If it cannot be opened, the step itself reports why.
         if let Ok(file) = open {
             wait(file.as_raw_fd());
+            let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
+            if is_much && is_file {
+                // What cannot be written fails the step that needs it.
+                let _ = rustix::fs::syncfs(&file);
+            }
         }
     }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::stack::StackLayer;
+
 /// The machine and the targets of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Environment {
@@ -55,9 +57,24 @@ pub struct Target {
     /// The file system, when the target is a file or folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file_system: Option<FileSystem>,
+    /// What lies under it. Records of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<StackLayer>,
     /// Where it leads, when a link lies on the way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leads_to: Option<PathBuf>,
+}
+
+impl Target {
+    /// Whether its files lie in memory, also under file systems on others. A device that is
+    /// named itself is what it is, whatever keeps its data.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        match &self.stack {
+            Some(stack) => !stack.is_device() && stack.is_in_memory(),
+            None => (self.file_system.as_ref()).is_some_and(|it| is_in_memory(&it.kind)),
+        }
+    }
 }
 
 /// Identity and settings of a block device (the whole disk under a partition).
@@ -173,7 +190,8 @@ pub struct Partition {
 /// Whether a file system of this kind keeps its files in memory: no disk is measured there.
 #[must_use]
 pub fn is_in_memory(kind: &str) -> bool {
-    matches!(kind, "tmpfs" | "ramfs")
+    // The last two are of BSD and illumos.
+    matches!(kind, "tmpfs" | "ramfs" | "mfs" | "swap")
 }
 
 /// The file system a file or folder lies on.

@@ -37,6 +37,7 @@ pub mod purge;
 pub mod refusal;
 pub mod result;
 pub mod sample;
+pub mod stack;
 pub mod stage;
 mod step_ends;
 pub mod switches;
@@ -62,6 +63,7 @@ pub use purge::{HiddenCapacity, Issued, PassedOver, Promise, PurgeDocument, Purg
 pub use refusal::{RefusalDocument, RefusalFinding, Refused};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::{Moments, Sample};
+pub use stack::{LayerKind, StackLayer};
 pub use stage::{Stage, StageEnd, StageKind};
 pub use step_ends::{StepEnds, with_step_ends};
 pub use switches::{FormerPage, SettingValue, SwitchState};

@@ -128,6 +128,15 @@ impl VerdictReason {
         }
     }
 
+    /// The same, which weighs only where this holds.
+    #[must_use]
+    pub fn noted_unless(self, weighs: bool) -> Self {
+        match weighs {
+            true => self,
+            false => self.noted(),
+        }
+    }
+
     /// A reason in a sentence of its own, with its numbers.
     #[must_use]
     pub fn found<'n>(
@@ -207,11 +216,11 @@ reason_kinds! {
     /// The job's I/Os were not all under way that were to be.
     DepthNotReached: Suspect, "fewer I/Os were under way than iodepth asks for; an engine that waits for each I/O (psync, libaio without direct=1) keeps one, and a job without a free CPU fewer than it may";
     /// The job used up its CPU.
-    CpuBound: Suspect, "the job used up its CPU: the disk may do more; use more jobs or larger blocks";
+    CpuBound: Valid, "the job used up its CPU: the disk may do more; use more jobs or larger blocks";
     /// The job waited for a CPU: others, or the hypervisor, had it.
     CpuTaken: Suspect, "tasks waited for a CPU, or the hypervisor took it away; stop what else runs, or measure on a machine with spare CPUs";
     /// One CPU was full of interrupts.
-    InterruptBound: Suspect, "one CPU was full of interrupts; spread the device's interrupts over more CPUs";
+    InterruptBound: Valid, "one CPU was full of interrupts; spread the device's interrupts over more CPUs";
     /// The engine ran on CPUs far from the device.
     FarCpus: Valid, "the engine ran on CPUs of another NUMA node than the device's; run it with cpus_allowed, or numactl, on the device's node";
     /// A control group held the job back.

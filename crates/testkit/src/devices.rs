@@ -152,3 +152,34 @@ impl Drop for SmallFs {
         let _ = run("umount", &["-l", text(self.dir.path())]);
     }
 }
+
+/// A file system of any kind, until it is dropped.
+#[derive(Debug)]
+pub struct Mounted {
+    dir: TempDir,
+}
+
+impl Mounted {
+    /// Mounts it with these arguments of mount(8); the folder comes last.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn new(arguments: &[&str]) -> Result<Self, String> {
+        root()?;
+        let dir = TempDir::with_prefix("fathom-mounted-").map_err(|e| e.to_string())?;
+        run("mount", &[arguments, &[text(dir.path())]].concat())?;
+        Ok(Self { dir })
+    }
+
+    /// Where it is mounted.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = run("umount", &["-l", text(self.dir.path())]);
+    }
+}

@@ -56,6 +56,16 @@ impl TrackCourse {
     }
 }
 
+/// Levels that are less apart than this factor are told as a note, each with its rate: the mean
+/// is no further from one of them than a fourth. Undisturbed runs of some seconds have such
+/// levels on shared machines (`make bench-ordinary`).
+const FAR_APART: f64 = 1.5;
+
+/// Whether the mean of two rates says little of either.
+pub(super) fn are_far_apart(one: f64, other: f64) -> bool {
+    one.max(other) >= FAR_APART * one.min(other)
+}
+
 /// IOPS over time.
 #[derive(Debug, Clone, PartialEq)]
 struct Course {

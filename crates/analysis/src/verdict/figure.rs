@@ -1,7 +1,9 @@
 //! One figure with everything that its verdict rests on.
 
 use fathom_model::environment::{BlockDevice, Target};
-use fathom_model::{Direction, DirectionResult, EvidenceSum, JobResult, RunDocument, units};
+use fathom_model::{
+    Direction, DirectionResult, EvidenceSum, JobResult, LayerKind, RunDocument, StackLayer, units,
+};
 
 use super::course::TrackCourse;
 use super::machine_of;
@@ -107,6 +109,9 @@ impl<'d> JudgedFigure<'d> {
     /// through a cache or moved nothing of a file, so that no device has counted the same.
     #[must_use]
     pub fn own(&self) -> Option<ReadsAndWrites> {
+        if !self.is_passed_on() {
+            return None;
+        }
         let mut own = ReadsAndWrites::default();
         for job in self.siblings() {
             if !self.is_direct(job) || !is_file_engine(job) || job.mixed.is_some() {
@@ -250,6 +255,22 @@ impl<'d> JudgedFigure<'d> {
     #[must_use]
     pub fn targets(&self) -> &'d [Target] {
         targets_of(self.job, self.doc)
+    }
+
+    /// What lies under them, where that is known.
+    pub(super) fn stacks(&self) -> impl Iterator<Item = &'d StackLayer> {
+        let targets = self.targets().iter();
+        targets.filter_map(|target| target.stack.as_ref())
+    }
+
+    /// Whether the file systems on the way pass each I/O on to one device, as it is. Those of
+    /// several devices may keep data twice, and a server in FUSE reads and writes as it likes.
+    fn is_passed_on(&self) -> bool {
+        let passes = |layer: &StackLayer| {
+            layer.is_device() || (layer.kind != LayerKind::Fuse && layer.under.len() <= 1)
+        };
+        let mut stacks = self.stacks();
+        stacks.all(|stack| stack.layers().take_while(|it| !it.is_device()).all(passes))
     }
 
     /// Whether the job worked on this device itself, not on files on it. Where the targets

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fathom_device::command::KernelDevices;
 use fathom_device::settings::Settings;
-use fathom_device::{Sys, SysBlock, identity};
+use fathom_device::{Sys, SysBlock, stack};
 use fathom_engine::jobfile::{JobFile, spec};
 use fathom_engine::resolve;
 use fathom_engine::select::EngineHandle;
@@ -655,9 +655,9 @@ fn scheduled(text: &str, work_dir: &Path) -> Vec<SysBlock> {
         .filter_map(|job| resolve::of(job, work_dir).ok());
     let nodes = uses
         .flatten()
-        .filter_map(|used| identity::device_of(&sys, &used.path));
+        .flat_map(|used| stack::disks(&sys, &used.path));
     let mut disks: Vec<SysBlock> = Vec::new();
-    for node in nodes.map(|node| node.whole()) {
+    for node in nodes {
         if node.dir.join("queue/scheduler").exists() && !disks.contains(&node) {
             disks.push(node);
         }

@@ -40,6 +40,9 @@ pub struct Conditions {
     pub size_bytes: u64,
     /// Run time of the timed tests in seconds.
     pub runtime_s: u32,
+    /// Whether the files lie in memory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_memory: bool,
 }
 
 impl Conditions {
@@ -50,6 +53,7 @@ impl Conditions {
             group: facts.group.clone(),
             size_bytes: facts.size_bytes,
             runtime_s: facts.runtime_s,
+            in_memory: facts.in_memory,
         }
     }
 }
@@ -213,6 +217,11 @@ impl Baseline {
                 "no percent of {name}: it is of group \"{}\"",
                 mine.group
             ))
+        } else if mine.in_memory != conditions.in_memory {
+            Some(match conditions.in_memory {
+                true => format!("no percent of {name}: the test files lie in memory"),
+                false => format!("no percent of {name}: it was measured in memory"),
+            })
         } else if mine != conditions {
             let size = units::format_size;
             Some(format!(
@@ -436,6 +445,12 @@ mod tests {
             hdd.reason_not_to_use(&conditions)
                 .unwrap()
                 .contains("not comparable")
+        );
+        conditions.in_memory = true;
+        assert!(
+            hdd.reason_not_to_use(&conditions)
+                .unwrap()
+                .contains("lie in memory")
         );
         conditions.group = "v1".into();
         assert!(

@@ -206,9 +206,12 @@ impl Site {
             )));
         }
         let mut warnings = Vec::new();
-        if let Some(kind) = self.file_system.as_deref().filter(|kind| is_memory(kind)) {
+        if let Some(target) = self.environment.targets.iter().find(|it| it.is_in_memory()) {
+            let place = target.stack.as_ref().map(ToString::to_string);
+            let kind = place.or_else(|| self.file_system.clone());
             warnings.push(format!(
-                "{folder} is on {kind}: every figure is memory's, not a disk's"
+                "{folder} is on {}: every figure is memory's, not a disk's",
+                kind.unwrap_or_default()
             ));
         }
         Ok(warnings)
@@ -260,13 +263,10 @@ impl Site {
     }
 }
 
-/// File systems that live in memory.
-fn is_memory(kind: &str) -> bool {
-    matches!(kind, "tmpfs" | "ramfs" | "mfs" | "swap")
-}
-
 #[cfg(test)]
 mod tests {
+    use fathom_model::environment::{FileSystem, Target};
+
     use super::super::definition::SeriesGroup;
     use super::*;
     use crate::flow::RunOptions;
@@ -328,6 +328,13 @@ mod tests {
     fn memory_is_warned_about_and_direct_tests_are_left_out_where_they_cannot_run() {
         let mut site = Site::for_tests(Path::new("/mnt/stb-testdir"));
         site.file_system = Some("tmpfs".into());
+        site.environment.targets = vec![Target {
+            file_system: Some(FileSystem {
+                kind: "tmpfs".into(),
+                ..FileSystem::default()
+            }),
+            ..Target::default()
+        }];
         site.direct = Some(false);
         assert!(site.examine(&order()).unwrap()[0].contains("every figure is memory's"));
         let order = order();

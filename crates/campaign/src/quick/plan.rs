@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_engine::choice::{Chosen, Wish};
 use fathom_engine::{jobfile, native};
+use fathom_model::environment::Target;
 use fathom_model::{JobOption, JobSpec, Origin, units};
 use serde::{Deserialize, Serialize};
 
@@ -134,6 +135,9 @@ pub struct SeriesFacts {
     pub size_bytes: u64,
     /// Whether run time or size differ from the group's own.
     pub shortened: bool,
+    /// Whether the test files lie in memory, so that nothing is a percentage of a disk.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_memory: bool,
     /// Every test, those left out included.
     pub tests: Vec<PlannedTest>,
     /// What makes all figures doubtful, a sentence each.
@@ -187,6 +191,7 @@ impl SeriesFacts {
             size_bytes: order.size_bytes(),
             shortened: order.runtime_s() != order.group.runtime_s
                 || order.size_bytes() != order.group.size_bytes(),
+            in_memory: site.environment.targets.iter().any(Target::is_in_memory),
             tests: tests.collect(),
             warnings,
         }

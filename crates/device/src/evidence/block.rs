@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use super::{Detail, EvidenceReading};
 use crate::extents::WrittenParts;
-use crate::identity::{self, device_of};
+use fathom_model::StackLayer;
+
+use crate::identity;
+use crate::stack;
 use crate::sys::{Sys, SysBlock, text};
 
-/// Layers that are followed: more are a circle.
-const DEPTH: usize = 8;
 /// Devices that are read: an array of more says no more by each of them.
 const MOST: usize = 16;
 
@@ -80,16 +81,15 @@ impl Devices {
                 Some(_) => {}
                 None => found.files.push(target.clone()),
             }
-            let Some(node) = itself.or_else(|| device_of(sys, target)) else {
-                continue;
-            };
-            // What is done to other partitions of the disk is done to the same disk.
-            found.add(sys, node.whole(), "target", 0);
+            if let Some(stack) = stack::of(sys, target) {
+                found.add(sys, &stack, "target");
+            }
         }
         if !found.all.is_empty() {
             found.record = record.and_then(|record| {
-                let on = device_of(sys, record)?;
-                Some((record.to_owned(), found.knows(&on.whole())))
+                let on = stack::disks(sys, record);
+                let is_known = on.iter().any(|disk| found.knows(disk));
+                (!on.is_empty()).then(|| (record.to_owned(), is_known))
             });
         }
         let btrfs = sys.path("/sys/fs/btrfs");
@@ -111,14 +111,20 @@ impl Devices {
         self.all.iter().any(|known| known.node == *node)
     }
 
-    fn add(&mut self, sys: &Sys, node: SysBlock, role: &'static str, depth: usize) {
-        if self.knows(&node) || self.all.len() >= MOST || depth > DEPTH {
-            return;
+    /// The first devices on the way down are the targets. What is done to other partitions
+    /// of a disk is done to the same disk.
+    fn add(&mut self, sys: &Sys, layer: &StackLayer, role: &'static str) {
+        let mut below = role;
+        if layer.is_device()
+            && let Some(node) = sys.by_name(&layer.name).map(|node| node.whole())
+        {
+            below = "under";
+            if !self.knows(&node) && self.all.len() < MOST {
+                self.all.push(ReadDevice { node, role });
+            }
         }
-        let below = below(sys, &node);
-        self.all.push(ReadDevice { node, role });
-        for node in below {
-            self.add(sys, node.whole(), "under", depth + 1);
+        for layer in &layer.under {
+            self.add(sys, layer, below);
         }
     }
 
@@ -262,15 +268,4 @@ fn bytes_in(dir: &Path) -> u64 {
         .filter(fs::Metadata::is_file)
         .map(|file| file.len())
         .sum()
-}
-
-/// What lies right under a device: members of dm and md, the disk of a loop's file, the
-/// paths of an NVMe drive with several.
-fn below(sys: &Sys, node: &SysBlock) -> Vec<SysBlock> {
-    let mut below = node.linked("slaves");
-    below.extend(node.linked("multipath"));
-    if let Some(file) = node.text("loop/backing_file") {
-        below.extend(device_of(sys, Path::new(&file)));
-    }
-    below
 }

@@ -121,7 +121,7 @@ fn pressure(sys: &Sys, reading: &mut EvidenceReading) {
 
 /// Of /proc/meminfo (proc_meminfo(5)) and of /proc/vmstat what says that memory ran
 /// short: pages that a task had to free itself, and pages that were swapped out. And the
-/// pages of the cache that the kernel wrote back.
+/// pages of the cache that the kernel wrote back, and what all block devices delivered.
 fn memory(sys: &Sys, reading: &mut EvidenceReading) {
     let text = fs::read_to_string(sys.path("/proc/meminfo")).unwrap_or_default();
     for line in text.lines() {
@@ -152,6 +152,7 @@ fn memory(sys: &Sys, reading: &mut EvidenceReading) {
             "pgscan_direct" => "direct_scan_pages",
             "pswpout" => "swapped_out_pages",
             "nr_written" => "written_back_pages",
+            "pgpgin" => "read_kib",
             _ => continue,
         };
         reading.count("memory", figure, value.trim().parse().ok());

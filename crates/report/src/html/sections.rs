@@ -189,7 +189,8 @@ fn machine(environment: &Environment) -> String {
 }
 
 fn target_facts(target: &Target) -> String {
-    let mut html = String::new();
+    let stack = target.stack.as_ref().filter(|it| !it.under.is_empty());
+    let mut html = facts([("stack", stack.map(ToString::to_string))]);
     if let Some(fs) = &target.file_system {
         html += &file_system(fs);
         if let Some(device) = &fs.device {

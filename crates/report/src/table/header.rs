@@ -51,6 +51,9 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
             line(label, &text);
             label = "";
         }
+        for stack in stacks(environment) {
+            line("stack", &stack);
+        }
     }
     if doc.jobs.len() > BLOCKS {
         let shared = jobs::shared_settings(&doc.jobs);
@@ -61,6 +64,20 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
         }
     }
     text
+}
+
+/// What lies under the targets, each stack once; of a disk that was named nothing does.
+pub(crate) fn stacks(environment: &Environment) -> Vec<String> {
+    let targets = environment.targets.iter();
+    let stacks = targets.filter_map(|target| target.stack.as_ref());
+    let mut told: Vec<String> = Vec::new();
+    for stack in stacks.filter(|stack| !stack.under.is_empty()) {
+        let text = stack.to_string();
+        if !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    told
 }
 
 /// `valid`, or of how many figures there are reasons not to be.

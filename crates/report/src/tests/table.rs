@@ -257,7 +257,6 @@ fn the_disk_below_a_file_system_has_a_line_of_its_own() {
     let mut doc = one_job();
     doc.environment.as_mut().unwrap().targets = vec![Target {
         path: "/mnt/a".into(),
-        device: None,
         file_system: Some(FileSystem {
             kind: "xfs".into(),
             source: "/dev/vda".into(),
@@ -270,7 +269,7 @@ fn the_disk_below_a_file_system_has_a_line_of_its_own() {
             }),
             ..FileSystem::default()
         }),
-        leads_to: None,
+        ..Target::default()
     }];
     let text = plain(&doc, 120);
     assert!(

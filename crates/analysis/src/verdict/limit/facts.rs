@@ -1,5 +1,6 @@
 //! What was seen beside a figure, and which limits that rules out.
 
+use fathom_model::EvidenceSum;
 use serde::Serialize;
 
 use super::{BUSY_PERCENT, StepLimit};
@@ -9,9 +10,9 @@ use crate::verdict::rules;
 /// What was seen beside a figure; null where it was not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct SeenOfStep {
-    /// Share of the time in which the device had a request under way.
+    /// Share of the time in which the device, the busiest of several, had a request under way.
     pub device_busy_percent: Option<f64>,
-    /// Requests under way at the device on average.
+    /// Requests under way at the devices on average.
     pub device_depth: Option<f64>,
     /// I/Os under way on average, by the job's own times.
     pub job_depth: Option<f64>,
@@ -31,16 +32,21 @@ impl SeenOfStep {
     pub fn of(figure: &JudgedFigure) -> Self {
         let evidence = figure.evidence();
         let device = evidence.and_then(|it| it.devices("target").next());
-        let of_device = |name: &str| {
-            let evidence = evidence?;
-            let count = evidence.count(&format!("{}.{name}", device?))?;
-            Some(count as f64 / figure.io_ms(evidence))
+        let of_devices = |name: &'static str| {
+            let of = move |evidence: &EvidenceSum, device: &str| {
+                let count = evidence.count(&format!("{device}.{name}"))?;
+                Some(count as f64 / figure.io_ms(evidence))
+            };
+            let devices = evidence.into_iter().flat_map(|it| it.devices("target"));
+            devices.filter_map(move |device| of(evidence?, device))
         };
         let gauge = |name: &str| evidence?.gauge(name);
         let clat = figure.result.clat.as_ref().or(figure.result.lat.as_ref());
         Self {
-            device_busy_percent: of_device("busy_ms").map(|share| (share * 100.0).min(100.0)),
-            device_depth: of_device("queue_ms"),
+            device_busy_percent: of_devices("busy_ms")
+                .reduce(f64::max)
+                .map(|share| (share * 100.0).min(100.0)),
+            device_depth: of_devices("queue_ms").reduce(|one, other| one + other),
             job_depth: clat.map(|clat| figure.result.iops * clat.mean_ns / 1e9),
             job_cpu_percent: (figure.job.cpu.as_ref())
                 .map(|cpu| cpu.user_percent + cpu.system_percent),

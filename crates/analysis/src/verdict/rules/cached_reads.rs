@@ -1,59 +1,132 @@
-//! Less than half of the job's buffered reads can have come from a disk.
+//! Less than half of the job's reads can have come from a disk.
 //!
-//! fio counts the disks' requests for all jobs of a step together, so what the
-//! direct jobs of the step read for certain is taken off first. A random read
-//! is one request at the least; of sequential reads the kernel makes larger
-//! ones, up to [`LARGEST_REQUEST_BYTES`].
+//! The disks' requests are counted for all jobs of a step together, so what the direct jobs
+//! of the step read for certain is taken off first. A random read is one request at the
+//! least; of sequential reads the kernel makes larger ones, up to [`LARGEST_REQUEST_BYTES`].
+//! Where no device is known below the files (a container's layers, FUSE), what all block
+//! devices of the machine delivered is the most that can have come from one.
 
-use fathom_model::{Direction, DiskUse, JobResult, ReasonKind, VerdictReason};
+use fathom_model::{
+    Direction, DiskUse, JobResult, LayerKind, ReasonKind, StackLayer, VerdictReason, units,
+};
 
+use super::nothing_read;
 use crate::verdict::JudgedFigure;
-use crate::verdict::figure::{DISK_FIGURES_MS, is_buffered, is_file_engine};
+use crate::verdict::figure::{DISK_FIGURES_MS, is_buffered, is_direct, is_file_engine};
 use crate::volumes;
 
 /// Largest request the kernel makes of adjacent reads unless told otherwise:
 /// `BLK_DEF_MAX_SECTORS_CAP` (include/linux/blkdev.h), 2560 sectors.
 const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
 
+/// Reads of jobs.
+#[derive(Debug, Clone, Copy, Default)]
+struct JobReads {
+    ios: u64,
+    bytes: u64,
+}
+
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let (job, doc) = (figure.job, figure.doc);
-    if figure.dir != Direction::Read || volumes::is_counted(job, doc) {
+    let is_judged = figure.dir == Direction::Read
+        && !volumes::is_counted(job, doc)
+        && is_file_engine(job)
+        && figure.result.runtime_ms >= DISK_FIGURES_MS;
+    if !is_judged {
         return None;
     }
-    let pattern = figure
-        .pattern()
-        .filter(|_| is_buffered(job) && is_file_engine(job))?;
-    if figure.result.runtime_ms < DISK_FIGURES_MS {
-        return None;
+    figure.pattern()?;
+    match is_buffered(job) {
+        true => of_buffered(figure),
+        false => of_direct(figure),
     }
-    let disk_requests = by_engine(figure).or_else(|| by_evidence(figure))?;
-    let siblings = || {
-        let beside = |other: &&JobResult| other.step == job.step && other.hostname == job.hostname;
-        doc.jobs
-            .iter()
-            .filter(beside)
-            .filter(|other| is_file_engine(other))
+}
+
+fn of_buffered(figure: &JudgedFigure) -> Option<VerdictReason> {
+    let reads = reads_of(figure, is_buffered);
+    let text = ReasonKind::CachedReads.sentence().to_owned();
+    let Some(requests) = by_evidence(figure).or_else(|| by_engine(figure)) else {
+        return of_machine(figure, reads, text);
     };
-    let reads = |jobs: &mut dyn Iterator<Item = &JobResult>| {
-        let reads = jobs.filter_map(|job| job.read.as_ref());
-        reads.fold((0u64, 0u64), |(ios, bytes), read| {
-            (
-                ios.saturating_add(read.total_ios),
-                bytes.saturating_add(read.io_bytes),
-            )
+    let requests = requests.saturating_sub(reads_of(figure, is_direct).ios);
+    let pattern = figure.pattern()?;
+    let is_cached = match pattern.starts_with("rand") {
+        true => requests < reads.ios / 2,
+        false => requests.saturating_mul(LARGEST_REQUEST_BYTES) < reads.bytes / 2,
+    };
+    is_cached.then(|| found(text, reads, requests))
+}
+
+/// Direct I/O of files is what the file system makes of it: FUSE servers and compressed
+/// extents of btrfs read through the page cache. Of a device it is always direct.
+fn of_direct(figure: &JudgedFigure) -> Option<VerdictReason> {
+    let mut stacks = figure.stacks();
+    let is_file = |stack: &StackLayer| !stack.is_device();
+    // Holes are answered without the device, whatever the cache holds.
+    if !stacks.next().is_some_and(is_file)
+        || !stacks.all(is_file)
+        || nothing_read::rule(figure).is_some()
+    {
+        return None;
+    }
+    let reads = reads_of(figure, is_direct);
+    let text = "direct=1, and yet the page cache answered reads: this file system does not pass direct I/O on".to_owned();
+    let Some(requests) = by_evidence(figure) else {
+        return of_machine(figure, reads, text);
+    };
+    (requests < reads.ios / 2).then(|| found(text, reads, requests))
+}
+
+/// By what all block devices delivered, where the files are on this machine.
+fn of_machine(figure: &JudgedFigure, reads: JobReads, text: String) -> Option<VerdictReason> {
+    let is_local = |stack: &StackLayer| {
+        let mut layers = stack.layers();
+        // What a server does that has no device or folder of this machine is not known.
+        layers.all(|layer| match layer.kind {
+            LayerKind::Network | LayerKind::Memory | LayerKind::MemoryDevice => false,
+            LayerKind::Fuse => layer.leaves().all(|it| it.kind != LayerKind::Unknown),
+            _ => true,
         })
     };
-    let (direct_ios, _) = reads(&mut siblings().filter(|job| !is_buffered(job)));
-    let (ios, bytes) = reads(&mut siblings().filter(|job| is_buffered(job)));
-    let requests = disk_requests.saturating_sub(direct_ios);
-    let is_cached = match pattern.starts_with("rand") {
-        true => requests < ios / 2,
-        false => requests.saturating_mul(LARGEST_REQUEST_BYTES) < bytes / 2,
-    };
-    is_cached.then(|| {
-        let numbers = [("reads", ios as f64), ("disk_requests", requests as f64)];
-        let text = ReasonKind::CachedReads.sentence().to_owned();
+    let mut stacks = figure.stacks().peekable();
+    stacks.peek()?;
+    if !stacks.all(is_local) || figure.targets().iter().any(|it| it.stack.is_none()) {
+        return None;
+    }
+    let kib = figure.evidence()?.count("memory.read_kib")?;
+    let delivered = kib.saturating_mul(1024);
+    (delivered < reads.bytes / 2).then(|| {
+        let text = format!(
+            "{text} ({} were read, and all disks of the machine delivered {})",
+            units::bytes(reads.bytes as f64),
+            units::bytes(delivered as f64)
+        );
+        let numbers = [
+            ("read_bytes", reads.bytes as f64),
+            ("disk_bytes", delivered as f64),
+        ];
         VerdictReason::found(ReasonKind::CachedReads, text, numbers)
+    })
+}
+
+fn found(text: String, reads: JobReads, requests: u64) -> VerdictReason {
+    let numbers = [
+        ("reads", reads.ios as f64),
+        ("disk_requests", requests as f64),
+    ];
+    VerdictReason::found(ReasonKind::CachedReads, text, numbers)
+}
+
+/// What those jobs of the step that go to files read, and that are like this.
+fn reads_of(figure: &JudgedFigure, wanted: fn(&JobResult) -> bool) -> JobReads {
+    let job = figure.job;
+    let is_its = |other: &&JobResult| other.step == job.step && other.hostname == job.hostname;
+    let its = figure.doc.jobs.iter().filter(is_its);
+    let its = its.filter(|other| is_file_engine(other) && wanted(other));
+    let reads = its.filter_map(|job| job.read.as_ref());
+    reads.fold(JobReads::default(), |sum, read| JobReads {
+        ios: sum.ios.saturating_add(read.total_ios),
+        bytes: sum.bytes.saturating_add(read.io_bytes),
     })
 }
 
@@ -80,5 +153,9 @@ fn by_evidence(figure: &JudgedFigure) -> Option<u64> {
         let count = |name: &str| evidence.count(&format!("{device}.{name}"));
         Some(count("read_ios")?.saturating_add(count("read_merges")?))
     };
-    evidence.devices("target").map(requests).sum()
+    let all: Option<u64> = evidence.devices("target").map(requests).sum();
+    // Devices in memory need not count at all (drivers/block/brd.c does not).
+    let is_memory =
+        |stack: &StackLayer| stack.leaves().any(|it| it.kind == LayerKind::MemoryDevice);
+    all.filter(|&requests| requests > 0 || !figure.stacks().any(is_memory))
 }

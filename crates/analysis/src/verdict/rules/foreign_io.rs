@@ -75,10 +75,7 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let share = (bytes / own_bytes.max(1.0)).max(ios / own_ios.max(1.0));
     let is_little =
         is_write_back && bytes < WRITE_BACK_SHARE * own_bytes || !figure.may_exceed_interval(share);
-    Some(match is_little {
-        true => found.noted(),
-        false => found,
-    })
+    Some(found.noted_unless(!is_little))
 }
 
 /// Whether most of what was moved beside the job are pages of the cache that the kernel wrote

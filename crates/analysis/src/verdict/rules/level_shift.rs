@@ -4,7 +4,7 @@
 use fathom_model::{ReasonKind, VerdictReason, units};
 
 use crate::verdict::JudgedFigure;
-use crate::verdict::course::Break;
+use crate::verdict::course::{Break, are_far_apart};
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let course = figure.course.filter(|course| !course.shift_is_start)?;
@@ -23,5 +23,6 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         ("iops_before", before),
         ("iops_after", after),
     ];
-    Some(VerdictReason::found(ReasonKind::LevelShift, text, numbers))
+    let found = VerdictReason::found(ReasonKind::LevelShift, text, numbers);
+    Some(found.noted_unless(are_far_apart(before, after)))
 }

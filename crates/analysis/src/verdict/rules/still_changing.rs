@@ -3,6 +3,7 @@
 use fathom_model::{ReasonKind, VerdictReason, units};
 
 use crate::verdict::JudgedFigure;
+use crate::verdict::course::are_far_apart;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let course = figure.course?;
@@ -19,25 +20,12 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
             ("iops_before", start.before),
             ("iops_after", start.after),
         ];
-        let found = VerdictReason::found(kind, text, numbers);
-        return Some(unless_within(
-            figure,
-            start.after - figure.result.iops,
-            found,
-        ));
+        let is_far = are_far_apart(start.before, start.after);
+        return Some(VerdictReason::found(kind, text, numbers).noted_unless(is_far));
     }
     let percent = course.trend_percent?;
     let text = format!("the rate changed by {percent:+.0} % from the begin to the end of the run");
+    let is_far = are_far_apart(200.0 - percent, 200.0 + percent);
     let found = VerdictReason::found(kind, text, [("change_percent", percent)]);
-    // Its mean lies half way.
-    let off = percent / 200.0 * figure.result.iops;
-    Some(unless_within(figure, off, found))
-}
-
-/// Only a note, where the interval of the rate holds the one that a longer run would have.
-fn unless_within(figure: &JudgedFigure, off_iops: f64, found: VerdictReason) -> VerdictReason {
-    match figure.may_exceed_interval(off_iops.abs() / figure.result.iops.max(1.0)) {
-        true => found,
-        false => found.noted(),
-    }
+    Some(found.noted_unless(is_far))
 }

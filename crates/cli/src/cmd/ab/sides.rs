@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fathom_campaign::ab::{AbFileSystem, AbSetup, AbSide, FileSystemKind, SideFio};
 use fathom_campaign::flow::{RunOptions, undo};
 use fathom_device::settings::{SettingError, Settings, is_of_device, names};
-use fathom_device::{Sys, SysBlock, identity};
+use fathom_device::{Sys, SysBlock, stack};
 use fathom_engine::fio::version::Program;
 use fathom_model::{Exit, Failure};
 use fathom_record::UndoNote;
@@ -417,8 +417,11 @@ pub fn device_of(job: &job::JobPlan) -> anyhow::Result<SysBlock> {
     let sys = Sys::live();
     let mut devices: Vec<SysBlock> = Vec::new();
     for target in job.targets()? {
-        let device = identity::device_of(&sys, &target).map(|node| node.whole());
-        devices.extend(device.filter(|it| !devices.contains(it)));
+        for disk in stack::disks(&sys, &target) {
+            if !devices.contains(&disk) {
+                devices.push(disk);
+            }
+        }
     }
     match &devices[..] {
         [device] => Ok(device.clone()),

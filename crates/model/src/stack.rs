@@ -1,0 +1,196 @@
+//! What lies under a target: file systems, devices and files, down to what keeps the data.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{text, units};
+
+/// A file system, device or file, with what lies under it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct StackLayer {
+    /// What it is.
+    pub kind: LayerKind,
+    /// A file system's type, or a device's kernel name: `ext4`, `loop3`, `vda1`.
+    pub name: String,
+    /// What stands behind it: the file of a loop device, what a mapped device is for and its
+    /// name, where another machine keeps the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backing: Option<String>,
+    /// How a disk is attached: `nvme`, `scsi`, `virtio`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bus: Option<String>,
+    /// Size in bytes, of what keeps the data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// What lies right under it; nothing under what keeps the data.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub under: Vec<StackLayer>,
+}
+
+/// Kinds of layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerKind {
+    /// A file system on devices.
+    FileSystem,
+    /// One that merges folders of others.
+    Overlay,
+    /// One that a process serves (FUSE).
+    Fuse,
+    /// A part of a disk.
+    Partition,
+    /// A loop device.
+    Loop,
+    /// A device that the kernel makes of others: device mapper, MD.
+    Mapped,
+    /// A file system that keeps its files in memory: tmpfs, ramfs.
+    Memory,
+    /// A device that keeps its data in memory, or none at all: zram, brd, `null_blk`, pmem.
+    MemoryDevice,
+    /// Another machine, or the host of this one, keeps the data.
+    Network,
+    /// A disk.
+    Disk,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl StackLayer {
+    /// A layer with nothing under it yet.
+    #[must_use]
+    pub fn new(kind: LayerKind, name: impl Into<String>) -> Self {
+        Self {
+            kind,
+            name: name.into(),
+            backing: None,
+            bus: None,
+            size_bytes: None,
+            under: Vec::new(),
+        }
+    }
+
+    /// Itself and everything under it, from the top down.
+    pub fn layers(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
+        let under = self.under.iter().flat_map(Self::layers);
+        Box::new(std::iter::once(self).chain(under))
+    }
+
+    /// What keeps the data.
+    pub fn leaves(&self) -> impl Iterator<Item = &Self> {
+        self.layers().filter(|layer| layer.under.is_empty())
+    }
+
+    /// Whether a file system in memory keeps some of the data. Not asked of a device that
+    /// was named itself: it is what it is.
+    #[must_use]
+    pub fn is_in_memory(&self) -> bool {
+        self.leaves().any(|leaf| leaf.kind == LayerKind::Memory)
+    }
+
+    /// Whether it is a device, and no file system.
+    #[must_use]
+    pub fn is_device(&self) -> bool {
+        matches!(
+            self.kind,
+            LayerKind::Partition
+                | LayerKind::Loop
+                | LayerKind::Mapped
+                | LayerKind::MemoryDevice
+                | LayerKind::Disk
+        )
+    }
+}
+
+/// `ext4 → loop3 (/img/a) → ext4 → vda1 → vda (virtio, 256 GiB)`; several of a kind under one
+/// layer stand beside each other: `btrfs → loop8, loop9, loop10 → ext4 → vda`.
+impl fmt::Display for StackLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", text::line(&self.name))?;
+        let size = self.size_bytes.map(|bytes| units::bytes(bytes as f64));
+        let words = [&self.backing, &self.bus].into_iter().flatten();
+        let words = words.map(|word| text::line(word).into_owned());
+        let known: Vec<String> = words.chain(size).collect();
+        if !known.is_empty() {
+            write!(f, " ({})", known.join(", "))?;
+        }
+        let Some(first) = self.under.first() else {
+            return Ok(());
+        };
+        // Members that lie on the same are told together.
+        let alike = self.under.iter().all(|it| it.under == first.under);
+        if self.under.len() > 1 && alike {
+            let alone = |it: &Self| Self {
+                under: Vec::new(),
+                ..it.clone()
+            };
+            let names: Vec<String> = (self.under.iter())
+                .map(|it| alone(it).to_string())
+                .collect();
+            write!(f, " → {}", names.join(", "))?;
+            return match first.under.as_slice() {
+                [] => Ok(()),
+                [only] => write!(f, " → {only}"),
+                several => write!(f, " → {}", beside(several)),
+            };
+        }
+        match self.under.as_slice() {
+            [only] => write!(f, " → {only}"),
+            several => write!(f, " → {}", beside(several)),
+        }
+    }
+}
+
+fn beside(layers: &[StackLayer]) -> String {
+    let each: Vec<String> = layers.iter().map(|it| format!("[{it}]")).collect();
+    each.join(" + ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layer(kind: LayerKind, name: &str, under: Vec<StackLayer>) -> StackLayer {
+        StackLayer {
+            under,
+            ..StackLayer::new(kind, name)
+        }
+    }
+
+    fn disk() -> StackLayer {
+        StackLayer {
+            bus: Some("virtio".to_owned()),
+            size_bytes: Some(256 << 30),
+            ..StackLayer::new(LayerKind::Disk, "vda")
+        }
+    }
+
+    #[test]
+    fn a_stack_is_one_line() {
+        let mut of_loop = layer(
+            LayerKind::Loop,
+            "loop3",
+            vec![layer(LayerKind::FileSystem, "ext4", vec![disk()])],
+        );
+        of_loop.backing = Some("/img/a".to_owned());
+        let overlay = layer(LayerKind::Overlay, "overlay", vec![of_loop.clone()]);
+        assert_eq!(
+            overlay.to_string(),
+            "overlay → loop3 (/img/a) → ext4 → vda (virtio, 256 GiB)"
+        );
+        let mut other = of_loop.clone();
+        other.name = "loop4".to_owned();
+        let btrfs = layer(LayerKind::FileSystem, "btrfs", vec![of_loop, other.clone()]);
+        assert_eq!(
+            btrfs.to_string(),
+            "btrfs → loop3 (/img/a), loop4 (/img/a) → ext4 → vda (virtio, 256 GiB)"
+        );
+        let memory = StackLayer::new(LayerKind::Memory, "tmpfs");
+        let both = layer(LayerKind::Overlay, "overlay", vec![other, memory]);
+        assert!(both.is_in_memory());
+        assert_eq!(
+            both.to_string(),
+            "overlay → [loop4 (/img/a) → ext4 → vda (virtio, 256 GiB)] + [tmpfs]"
+        );
+    }
+}
