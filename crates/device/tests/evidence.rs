@@ -152,7 +152,9 @@ fn only_what_has_changed_is_told_and_a_counter_that_began_anew_is_not() {
         ]
     );
     assert_eq!(second.gauges["cpu.busiest_percent"], 60.0);
-    assert_eq!(second.settings.len(), 1);
+    let group = GROUP.trim_start_matches("/sys/fs/cgroup");
+    assert_eq!(second.settings["cgroup.cpu_throttled_in"], group);
+    assert_eq!(second.settings.len(), 2);
     tree.write(
         "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count",
         "9\n",

@@ -1,7 +1,7 @@
 //! When a figure is marked, and when it is not.
 
-use fathom_model::ReasonKind;
 use fathom_model::environment::FileSystem;
+use fathom_model::{ReasonKind, VerdictReason};
 
 use super::*;
 
@@ -109,10 +109,18 @@ fn writes_that_nothing_waits_for_are_marked() {
 }
 
 #[test]
-fn a_job_that_uses_up_its_cpu_is_marked() {
+fn a_job_that_uses_up_its_cpu_has_a_note_and_nothing_against_it() {
     let mut job = reader("r");
     job.cpu.as_mut().unwrap().system_percent = 83.0;
-    assert_eq!(kinds(job, Vec::new()), [ReasonKind::CpuBound]);
+    assert_eq!(kinds(job.clone(), Vec::new()), []);
+    let doc = document_of(
+        RunStatus::Complete,
+        vec![started(), finished(vec![job], Vec::new())],
+    );
+    let read = doc.jobs[0].read.as_ref().unwrap();
+    let reasons = &read.verdict.as_ref().unwrap().reasons;
+    let is_told = |reason: &&VerdictReason| reason.kind == ReasonKind::CpuBound;
+    assert!(reasons.iter().any(|reason| is_told(&reason)), "{reasons:?}");
 }
 
 #[test]
