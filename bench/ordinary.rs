@@ -53,7 +53,8 @@ struct Shape {
 /// A run beside the busy core, and what the quiet one says of it.
 struct Judged {
     name: String,
-    load: String,
+    /// Of the machine; `None` where it was judged again.
+    load: Option<String>,
     iops: f64,
     is_within: bool,
     findings: Vec<String>,
@@ -70,31 +71,71 @@ fn main() {
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    let pairs = std::env::var("FATHOM_BENCH_PAIRS");
-    let pairs = pairs.map_or(PAIRS, |pairs| pairs.parse().unwrap());
-    let lab = Lab::new();
-    let mut all = Vec::new();
-    for n in 0..pairs {
-        let shape = Shape::nth(n);
-        let quiet = lab.run(&shape);
-        let busy = {
-            let _busy = BusyCore::start();
-            lab.run(&shape)
-        };
-        let interval = interval(&quiet);
-        for document in [&quiet, &busy] {
-            let judged = judged(&shape, document, interval);
-            println!(
-                "{} {:.0} IOPS, within {}: {:?}",
-                judged.name, judged.iops, judged.is_within, judged.findings
-            );
-            all.push(judged);
-        }
-    }
+    let all = match std::env::var_os("FATHOM_BENCH_RECORDS") {
+        Some(folder) => judge_again(Path::new(&folder)),
+        None => measure(),
+    };
     let false_runs = all.iter().filter(|run| run.is_false()).count();
     write_down(&all, false_runs);
     let share = false_runs as f64 / all.len().max(1) as f64;
     assert!(share <= FALSE_MOST, "{false_runs} of {}", all.len());
+}
+
+/// Measures all pairs.
+fn measure() -> Vec<Judged> {
+    let pairs = std::env::var("FATHOM_BENCH_PAIRS");
+    let pairs = pairs.map_or(PAIRS, |pairs| pairs.parse().unwrap());
+    let lab = Lab::new();
+    let each = (0..pairs).flat_map(|n| {
+        let shape = Shape::nth(n);
+        let quiet = lab.run(&shape);
+        let quiet_load = load();
+        let busy = {
+            let _busy = BusyCore::start();
+            lab.run(&shape)
+        };
+        pair(&shape, [(quiet, Some(quiet_load)), (busy, Some(load()))])
+    });
+    each.collect()
+}
+
+/// Judges the records of an earlier bench by the rules of today: quiet and busy by turns.
+fn judge_again(folder: &Path) -> Vec<Judged> {
+    let bench = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
+    let folder = folder.to_str().unwrap();
+    let mut names: Vec<String> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with("-job"))
+        .collect();
+    names.sort();
+    let read = |name: &String| {
+        let output = bench.good(&["--runs", folder, "show", name, "--json"]);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let pairs = names.chunks_exact(2).enumerate().flat_map(|(n, names)| {
+        let [quiet, busy] = [0, 1].map(|at| (read(&names[at]), None));
+        pair(&Shape::nth(n), [quiet, busy])
+    });
+    pairs.collect()
+}
+
+/// The label of each is fixed by the quiet run, before its verdict is looked at.
+fn pair(shape: &Shape, runs: [(Value, Option<String>); 2]) -> [Judged; 2] {
+    let interval = interval(&runs[0].0);
+    runs.map(|(document, load)| {
+        let judged = judged(shape, &document, load, interval);
+        println!(
+            "{} {:.0} IOPS, within {}: {:?}",
+            judged.name, judged.iops, judged.is_within, judged.findings
+        );
+        judged
+    })
+}
+
+fn load() -> String {
+    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    text.trim().to_owned()
 }
 
 impl Shape {
@@ -204,7 +245,12 @@ fn interval(quiet: &Value) -> (f64, f64) {
     }
 }
 
-fn judged(shape: &Shape, document: &Value, (low, high): (f64, f64)) -> Judged {
+fn judged(
+    shape: &Shape,
+    document: &Value,
+    load: Option<String>,
+    (low, high): (f64, f64),
+) -> Judged {
     let iops = figure(document)["iops"].as_f64().unwrap();
     let reasons = document["verdict"]["reasons"].as_array();
     let against = reasons
@@ -213,7 +259,7 @@ fn judged(shape: &Shape, document: &Value, (low, high): (f64, f64)) -> Judged {
         .filter(|it| it["level"] != "valid");
     Judged {
         name: shape.name(),
-        load: fs::read_to_string("/proc/loadavg").unwrap_or_default(),
+        load,
         iops,
         is_within: (low..=high).contains(&iops),
         findings: against
@@ -244,7 +290,7 @@ fn write_down(all: &[Judged], false_runs: usize) {
         .map(|run| {
             json!({
                 "shape": run.name,
-                "load": run.load.trim(),
+                "load": run.load,
                 "iops": run.iops,
                 "within": run.is_within,
                 "findings": run.findings,

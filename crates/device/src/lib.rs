@@ -24,6 +24,7 @@
 //! Knows only `model`.
 
 pub mod cdl;
+pub mod cgroup;
 mod claim;
 pub mod command;
 pub mod content;

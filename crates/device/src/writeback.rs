@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use crate::sys::Sys;
 
-/// Dirty pages from which on other files are written back as well: less than a fast disk takes
-/// in some ms.
-const DIRTY_BYTES: u64 = 16 << 20;
+/// Dirty pages from which on other files are written back as well, in bytes: less is no
+/// twentieth of what a job of a few seconds moves (`foreign_io`).
+const DIRTY_BYTES: u64 = 8 << 20;
 
 /// Writes back the dirty pages of files and block devices, and waits for them. Where much is
 /// dirty, the file systems of the files are synced as a whole: what else the kernel would

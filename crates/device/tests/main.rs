@@ -11,5 +11,6 @@ mod purge;
 mod recorded;
 mod safety;
 mod signatures;
+mod stack;
 mod switches;
 mod tree;

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::remedies;
+
 /// The kinds of failure; each has one advice text, here and nowhere else.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -222,12 +224,15 @@ impl Failure {
     }
 
     /// What to do about it: what its message says, as that of a refusal does, else its
-    /// own advice, else that of its kind.
+    /// own advice, else that of its errno, else that of its kind.
     #[must_use]
     pub fn to_be_done(&self) -> &str {
         let own = self.advice.as_deref();
         let (_, said) = split_advice(&self.message);
-        said.or(own).unwrap_or_else(|| self.kind.advice())
+        let of_errno = || remedies::of(self.kind, self.errno?);
+        said.or(own)
+            .or_else(of_errno)
+            .unwrap_or_else(|| self.kind.advice())
     }
 
     /// As [`Failure::sentence`], without what to do about it.

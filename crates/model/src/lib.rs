@@ -35,6 +35,7 @@ pub mod percentiles;
 pub mod point;
 pub mod purge;
 pub mod refusal;
+mod remedies;
 pub mod result;
 pub mod sample;
 pub mod stack;

@@ -10,6 +10,7 @@
 pub mod archive;
 mod chain;
 pub mod digest;
+mod folder;
 mod ledger;
 mod lines;
 mod list;
@@ -39,6 +40,7 @@ use serde::{Deserialize, Serialize};
 
 pub use chain::Chain;
 pub use digest::{DigestSums, SampleSum};
+pub use folder::{check as check_folder, claim};
 pub use ledger::{LEDGER_FORMAT, Ledger, LedgerMention, ledgers};
 pub use list::{ListedRun, RunSummary, find, fitting, list, record_dirs};
 pub use reader::{DamagedLines, Entries, Record, RecordPart};
@@ -53,7 +55,7 @@ pub use undo::{
     COMMAND_UNDO_FORMAT, CommandUndo, SETTINGS_FORMAT, SWITCHES_FORMAT, SettingsFound,
     SwitchesFound, UndoFile, UndoNote, undo_files,
 };
-pub use writer::{Writer, claim};
+pub use writer::Writer;
 
 /// Name of the format that [`Header::format`] carries.
 pub const FORMAT: &str = "fathom-record";
@@ -126,6 +128,16 @@ pub enum RecordError {
     File {
         /// The file.
         path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No record can be made in a folder.
+    #[error(
+        "{dir}: no record can be made there: {source}\n  to do: choose another folder with --runs"
+    )]
+    NoFolder {
+        /// The folder of records.
+        dir: PathBuf,
         /// What the system said.
         source: io::Error,
     },

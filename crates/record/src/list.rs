@@ -10,10 +10,10 @@ use fathom_model::RunStatus;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::folder::stamp_ms;
 use crate::live::{no_log, open};
 use crate::reader::{Entries, id_of};
 use crate::removal::REMOVED;
-use crate::writer::stamp_ms;
 use crate::{EVENTS, RecordError};
 
 /// Runs that are named when a name fits several.

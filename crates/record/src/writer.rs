@@ -27,6 +27,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 
 use crate::chain::Chain;
+use crate::folder::claim;
 use crate::lines::{BlockReader, NextEntry, waits};
 use crate::live::{LogPlace, is_at, place};
 use crate::pack::{SegmentPacker, sync_dir};
@@ -67,8 +68,6 @@ const NEXT: &str = ".events.jsonl.next";
 const RESERVE: &str = ".reserve";
 /// Folder of the job files as run.
 const JOBS: &str = "jobs";
-/// Longest part of a run's name that goes into the folder's name, in bytes.
-const NAME_BYTES_MAX: usize = 80;
 
 /// Appends to one record.
 ///
@@ -123,67 +122,6 @@ struct EntryLine<'a> {
     at_ms: u64,
     #[serde(flatten)]
     event: &'a Event,
-}
-
-/// Makes a new folder `<runs_dir>/<UTC time>-<name>/` for a run that started at
-/// `started_ms` (since 1970 UTC). When the name is taken a number is added:
-/// mkdir(2) succeeds for one process only, so two runs never share a folder.
-///
-/// # Errors
-/// When the folder cannot be made.
-pub fn claim(runs_dir: &Path, started_ms: u64, name: &str) -> Result<PathBuf, RecordError> {
-    fs::create_dir_all(runs_dir).map_err(|e| RecordError::file(runs_dir, e))?;
-    let base = format!("{}-{}", utc_stamp(started_ms), folder_name(name));
-    let mut number = 1u32;
-    loop {
-        let dir = runs_dir.join(match number {
-            1 => base.clone(),
-            n => format!("{base}.{n}"),
-        });
-        match DirBuilder::new().create(&dir) {
-            Ok(()) => return Ok(dir),
-            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && number < u32::MAX => number += 1,
-            Err(e) => return Err(RecordError::file(&dir, e)),
-        }
-    }
-}
-
-/// `20261121T130245Z`: sorts by time and needs no quoting in a shell.
-const STAMP: &str = "%Y%m%dT%H%M%SZ";
-
-fn utc_stamp(ms: u64) -> String {
-    i64::try_from(ms)
-        .ok()
-        .and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok())
-        .unwrap_or(jiff::Timestamp::UNIX_EPOCH)
-        .strftime(STAMP)
-        .to_string()
-}
-
-/// The time that a [`utc_stamp`] says.
-pub(crate) fn stamp_ms(stamp: &str) -> Option<u64> {
-    let time = jiff::civil::DateTime::strptime(STAMP, stamp).ok()?;
-    let time = time.to_zoned(jiff::tz::TimeZone::UTC).ok()?;
-    u64::try_from(time.timestamp().as_millisecond()).ok()
-}
-
-/// A name that is safe as part of a file name and needs no quoting.
-fn folder_name(name: &str) -> String {
-    let mut safe = String::new();
-    for c in name.chars() {
-        if safe.len() == NAME_BYTES_MAX {
-            break;
-        }
-        if c.is_ascii_alphanumeric() || "._+".contains(c) {
-            safe.push(c);
-        } else if !safe.ends_with('-') {
-            safe.push('-');
-        }
-    }
-    match safe.trim_matches(['-', '.']) {
-        "" => "run".to_owned(),
-        trimmed => trimmed.to_owned(),
-    }
 }
 
 impl Writer {
@@ -782,19 +720,4 @@ fn make_reserve(dir: &Path) -> Result<File, RecordError> {
         written.map(|()| file)
     });
     made.map_err(|e| RecordError::file(&path, e))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folder_names_need_no_quoting() {
-        assert_eq!(folder_name("randread"), "randread");
-        assert_eq!(folder_name("../my job's file.fio"), "my-job-s-file.fio");
-        assert_eq!(folder_name("…"), "run");
-        assert_eq!(folder_name(""), "run");
-        assert_eq!(folder_name(&"x".repeat(999)).len(), NAME_BYTES_MAX);
-        assert_eq!(utc_stamp(1_795_266_165_000), "20261121T130245Z");
-    }
 }

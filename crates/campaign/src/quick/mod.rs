@@ -424,6 +424,9 @@ pub fn run(
 ) -> Result<Finish, QuickError> {
     let planned = PlannedSeries::new(host, order, observer)?;
     let PlannedSeries { site, facts, .. } = &planned;
+    if place.record.is_none() {
+        fathom_record::check_folder(place.runs_dir)?;
+    }
     // A folder that is there is held before others rely on it; one that is not is
     // made once nobody stands against the run.
     let is_there = matches!(&site.state, FolderState::Ours { files, .. } if !files.is_empty());

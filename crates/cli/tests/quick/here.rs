@@ -661,3 +661,17 @@ fn the_folder_that_nobody_named_is_said_before_anything_is_done() {
     assert!(ended.stderr.starts_with(&said), "{}", ended.stderr);
     assert_eq!(fs::read_dir(home.join("stb-testdir")).unwrap().count(), 1);
 }
+
+#[test]
+fn nothing_is_made_where_no_record_can_be() {
+    let place = Place::new();
+    std::os::unix::fs::symlink("gone", place.path().join("link")).unwrap();
+    let args = ["--runs", "link", "quick", "here", "target"];
+    let args = [&args[..], &["--group", "small.toml"]].concat();
+    place
+        .run(&args)
+        .code(6)
+        .complains("link: no record can be made there: it is a link that leads nowhere")
+        .complains("--runs");
+    assert!(!place.test_folder().exists());
+}

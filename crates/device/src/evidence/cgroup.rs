@@ -2,33 +2,11 @@
 //! and how long they held it back.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::EvidenceReading;
-use crate::mounts;
+use crate::cgroup::{Groups, field};
 use crate::sys::{Sys, text};
-
-/// The folders of a group and of those above it, of one hierarchy.
-#[derive(Debug)]
-struct GroupFolders {
-    /// The controllers; empty for version 2, which has all.
-    controllers: Vec<String>,
-    /// Where the hierarchy is mounted: names of groups begin there.
-    point: PathBuf,
-    folders: Vec<PathBuf>,
-}
-
-impl GroupFolders {
-    /// The name of one of its groups, for example `/system.slice`.
-    fn name(&self, folder: &Path) -> String {
-        let below = folder.strip_prefix(&self.point).unwrap_or(folder);
-        format!("/{}", below.display())
-    }
-}
-
-/// The groups of this process.
-#[derive(Debug, Default)]
-pub(super) struct Groups(Vec<GroupFolders>);
 
 /// What limits I/O of a device, in version 1
 /// (Documentation/admin-guide/cgroup-v1/blkio-controller.rst) and in version 2 (io.max).
@@ -40,48 +18,11 @@ const LIMITS: [(&str, &str); 4] = [
 ];
 
 impl Groups {
-    pub(super) fn of(sys: &Sys) -> Self {
-        let own = fs::read_to_string(sys.path("/proc/self/cgroup")).unwrap_or_default();
-        let mounts = mounts::own(sys);
-        let folders = own.lines().filter_map(|line| {
-            // `4:memory:/some/group`, `0::/some/group` (cgroups(7)).
-            let mut parts = line.splitn(3, ':').skip(1);
-            let (names, path) = (parts.next()?, parts.next()?);
-            // The controllers of a hierarchy of version 1 stand among its mount options.
-            let is_its = |mount: &&mounts::Mount| match names {
-                "" => mount.kind == "cgroup2",
-                _ => {
-                    let mut options = mount.options.split(',');
-                    mount.kind == "cgroup"
-                        && options.any(|it| names.split(',').any(|name| name == it))
-                }
-            };
-            let point = &mounts.iter().find(is_its)?.point;
-            let point = sys.path(point);
-            let own = point.join(path.trim_start_matches('/'));
-            let above = own.ancestors().take_while(|dir| dir.starts_with(&point));
-            let folders = above.map(PathBuf::from).collect();
-            Some(GroupFolders {
-                controllers: names
-                    .split(',')
-                    .filter(|it| !it.is_empty())
-                    .map(str::to_owned)
-                    .collect(),
-                folders,
-                point,
-            })
-        });
-        Self(folders.collect())
-    }
-
     pub(super) fn read(&self, sys: &Sys, reading: &mut EvidenceReading) {
         let (mut throttled_us, mut stops) = (None, None);
-        for group in &self.0 {
-            let has = |name: &str| {
-                group.controllers.is_empty() || group.controllers.iter().any(|it| it == name)
-            };
+        for group in self.each() {
             for folder in &group.folders {
-                if has("cpu") {
+                if group.has("cpu") {
                     let stat = fs::read_to_string(folder.join("cpu.stat")).unwrap_or_default();
                     let field = |name: &str| field(&stat, name);
                     // Version 1 has ns, version 2 µs.
@@ -93,10 +34,10 @@ impl Groups {
                         reading.setting("cgroup", "cpu_throttled_in", Some(name));
                     }
                 }
-                if has("blkio") {
+                if group.has("blkio") {
                     limits(sys, folder, &group.name(folder), reading);
                 }
-                if has("memory") {
+                if group.has("memory") {
                     let events =
                         fs::read_to_string(folder.join("memory.events")).unwrap_or_default();
                     let high = ["high", "max"]
@@ -120,14 +61,6 @@ fn add(sum: &mut Option<u64>, more: Option<u64>) {
     if let Some(more) = more {
         *sum = Some(sum.unwrap_or(0).saturating_add(more));
     }
-}
-
-/// `nr_throttled 17`.
-fn field(stat: &str, name: &str) -> Option<u64> {
-    stat.lines().find_map(|line| {
-        let (key, value) = line.split_once(' ')?;
-        (key == name).then(|| value.trim().parse().ok())?
-    })
 }
 
 /// The limits of a group for I/O of each device; the lowest of several counts.

@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use fathom_model::EvidenceInterval;
 
 use crate::Sys;
+use crate::cgroup::Groups;
 
 /// What asks drives and firmware is read no more often.
 const SELDOM: Duration = Duration::from_secs(60);
@@ -87,7 +88,7 @@ pub struct Sampler {
     read: Instant,
     read_seldom: Instant,
     devices: block::Devices,
-    groups: cgroup::Groups,
+    groups: Groups,
     cpus: machine::CpuTimes,
     tasks: tasks::Tasks,
     last: EvidenceReading,
@@ -110,7 +111,7 @@ impl Sampler {
             read: now,
             read_seldom: now,
             devices,
-            groups: cgroup::Groups::of(sys),
+            groups: Groups::of(sys),
             cpus: machine::CpuTimes::default(),
             tasks: tasks::Tasks::default(),
             last: EvidenceReading::default(),

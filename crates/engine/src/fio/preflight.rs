@@ -5,10 +5,12 @@
 //! folders and measures whatever file system lies under them. Both end with
 //! exit code 0 and figures that are nonsense.
 
+use std::io;
 use std::path::Path;
 
 use fathom_device::Sys;
-use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin};
+use fathom_device::cgroup::{self, GroupLimit};
+use fathom_model::{Failure, FailureKind, JobOption, JobSpec, Origin, text, units};
 
 use crate::jobfile::{JobFile, spec, targets};
 use crate::resolve::{self, JobPathUse, PathUse};
@@ -17,8 +19,12 @@ use crate::resolve::{self, JobPathUse, PathUse};
 /// from `work_dir`.
 #[must_use]
 pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
+    let memory = cgroup::limits(&Sys::live()).memory;
     let mut refusals: Vec<Failure> = Vec::new();
     for job in jobs {
+        if let Some(limit) = &memory {
+            refusals.extend(over_memory(job, limit));
+        }
         let uses = match resolve::of(job, work_dir) {
             Ok(uses) => uses,
             Err(failure) => {
@@ -41,10 +47,13 @@ pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
 
 fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {
     let path = work_dir.join(named);
-    if path.exists() {
-        return None;
-    }
     let shown = named.display().to_string();
+    match path.metadata() {
+        Ok(_) => return None,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        // It may well be there.
+        Err(error) => return Some(unseen(&error).about(shown)),
+    }
     if is_in_dev(&path) {
         let what = "there is no such device; fio would create a file of this name in memory and measure that";
         return Some(Failure::new(FailureKind::NoDevice, what).about(shown));
@@ -55,6 +64,43 @@ fn refusal(named: &Path, work_dir: &Path) -> Option<Failure> {
         folder.display()
     );
     Some(Failure::new(FailureKind::Open, what).about(shown))
+}
+
+/// A job whose buffers alone are more than its control group may have: the kernel would kill
+/// it in mid-run.
+fn over_memory(job: &JobSpec, limit: &GroupLimit<u64>) -> Option<Failure> {
+    if spec::engine(job) == "cpuio" {
+        return None;
+    }
+    let block = spec::bs(job)?.into_iter().max()?;
+    let buffers = spec::numjobs(job).saturating_mul(spec::iodepth(job));
+    let bytes = buffers.saturating_mul(block);
+    (bytes > limit.most).then(|| {
+        let of = |bytes: u64| units::bytes(bytes as f64);
+        let what = format!(
+            "its buffers need {} (numjobs × iodepth × bs), and the control group {} allows {} of memory",
+            of(bytes),
+            text::line(&limit.group),
+            of(limit.most)
+        );
+        let to_do = "lower numjobs, iodepth or bs, or raise the group's limit (memory.max)";
+        Failure::new(FailureKind::BadOption, what)
+            .to_do(to_do)
+            .about(format!("job {}", job.name))
+    })
+}
+
+/// Of what cannot be looked at.
+fn unseen(error: &io::Error) -> Failure {
+    let kind = match error.kind() {
+        io::ErrorKind::PermissionDenied => FailureKind::Permission,
+        _ => FailureKind::Open,
+    };
+    let failure = Failure::new(kind, format!("cannot be looked at: {error}"));
+    match error.raw_os_error() {
+        Some(errno) => failure.with_errno(errno),
+        None => failure,
+    }
 }
 
 /// A job that writes anywhere, and a device that takes writes nowhere but where a zone has
@@ -174,6 +220,35 @@ mod tests {
             kinds("[a]\nfilename=/mnt/fathom-no/x\n"),
             [FailureKind::Open]
         );
+    }
+
+    #[test]
+    fn what_cannot_be_looked_at_is_not_taken_for_missing() {
+        let name = "n".repeat(300);
+        let refused = refusals(
+            &parsed(&format!("[a]\nfilename={name}\n")).jobs(),
+            Path::new("/tmp"),
+        );
+        assert!(
+            refused[0].to_be_done().contains("255 bytes"),
+            "{}",
+            refused[0]
+        );
+    }
+
+    #[test]
+    fn buffers_beyond_the_memory_of_the_group_are_refused_with_both_numbers() {
+        let jobs = parsed("[a]\nfilename=x\nbs=1m\niodepth=4\nnumjobs=2\n").jobs();
+        let limit = |mib: u64| GroupLimit {
+            most: mib << 20,
+            group: "/lab".to_owned(),
+        };
+        let refused = over_memory(&jobs[0], &limit(7)).unwrap().to_string();
+        assert!(
+            refused.contains("8 MiB") && refused.contains("/lab allows 7 MiB"),
+            "{refused}"
+        );
+        assert_eq!(over_memory(&jobs[0], &limit(8)), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use fathom_model::{EvidenceSum, ReasonKind, VerdictReason};
 
 use crate::verdict::JudgedFigure;
+use crate::verdict::course::are_far_apart;
 use crate::verdict::limit::BUSY_PERCENT;
 
 /// Share of the time in which a thread of the job could run and had no CPU (`run_delay` of
@@ -43,7 +44,11 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     } else {
         return None;
     };
-    Some(VerdictReason::found(ReasonKind::CpuTaken, text, numbers))
+    // Without waiting the rate could have been higher by as much: told as a note like levels
+    // that are not far apart, because threads that wait by turns lose less than each of them.
+    let weighs = steal >= STEAL_SHARE || are_far_apart(1.0, 1.0 - waiting.min(1.0));
+    let found = VerdictReason::found(ReasonKind::CpuTaken, text, numbers);
+    Some(found.noted_unless(weighs))
 }
 
 /// Of those threads that do the job's work; `None`: they were not looked at.

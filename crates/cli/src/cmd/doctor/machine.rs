@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use fathom_model::units;
+use fathom_device::Sys;
+use fathom_model::{text, units};
 
 use super::{CheckState, Topic, read};
 
@@ -84,25 +85,38 @@ fn privileges(topic: &mut Topic) {
     }
 }
 
-/// Limits of the control group this process lives in (version 2).
+/// What the control groups of this process, and those above, allow it.
 fn cgroup(topic: &mut Topic) {
-    let Some(path) = read("/proc/self/cgroup").and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-        Some(line.to_owned())
-    }) else {
-        return;
+    let limits = fathom_device::cgroup::limits(&Sys::live());
+    let of = |what: String, group: &str| match group {
+        "/" => what,
+        group => format!("{what} (of {})", text::line(group)),
     };
-    let dir = format!("/sys/fs/cgroup{}", path.trim_end_matches('/'));
-    let limits: Vec<String> = ["cpu.max", "memory.max", "io.max"]
-        .iter()
-        .filter_map(|name| Some((name, read(&format!("{dir}/{name}"))?)))
-        .filter(|(_, value)| !value.is_empty() && !value.starts_with("max"))
-        .map(|(name, value)| format!("{name} {}", value.replace('\n', ", ")))
-        .collect();
-    if limits.is_empty() {
-        topic.ok("control group", "sets no limit");
+    let mut found: Vec<String> = Vec::new();
+    if let Some(cpus) = &limits.cpus {
+        found.push(of(format!("time of {:.2} CPUs", cpus.most), &cpus.group));
+    }
+    if let Some(cpuset) = &limits.cpuset {
+        found.push(format!("the CPUs {cpuset}"));
+    }
+    if let Some(memory) = &limits.memory {
+        let bytes = units::bytes(memory.most as f64);
+        found.push(of(format!("{bytes} of memory"), &memory.group));
+    }
+    for io in &limits.io {
+        found.push(of(format!("I/O {}", text::line(&io.most)), &io.group));
+    }
+    let hidden = match limits.is_cut_off {
+        true => "; a namespace hides the groups above, which may allow less",
+        false => "",
+    };
+    if found.is_empty() {
+        topic.ok("control group", format!("sets no limit{hidden}"));
     } else {
-        let found = format!("{}: what is measured may be this limit", limits.join("; "));
+        let found = format!(
+            "allows {}{hidden}: what is measured may be this limit",
+            found.join(", ")
+        );
         topic.add("control group", CheckState::Note, found, None);
     }
 }
