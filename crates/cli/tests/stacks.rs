@@ -117,7 +117,8 @@ fn tmpfs() -> Result<Mounted, String> {
 
 fn on_tmpfs() -> Result<StackUnderTest, String> {
     let memory = tmpfs()?;
-    filled(&memory.path().to_owned(), vec![Box::new(memory)])
+    let folder = memory.path().to_owned();
+    filled(&folder, vec![Box::new(memory)])
 }
 
 fn on_overlay_of_tmpfs() -> Result<StackUnderTest, String> {
@@ -173,7 +174,8 @@ fn on_ntfs() -> Result<StackUnderTest, String> {
 
 fn on_ext4() -> Result<StackUnderTest, String> {
     let ext4 = SmallFs::new(64 << 20, "")?;
-    filled(&ext4.path().to_owned(), vec![Box::new(ext4)])
+    let folder = ext4.path().to_owned();
+    filled(&folder, vec![Box::new(ext4)])
 }
 
 fn on_ext4_in_memory() -> Result<StackUnderTest, String> {
