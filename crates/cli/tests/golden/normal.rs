@@ -33,6 +33,7 @@ const TEXTS: &[&str] = &[
     "node",
     "os",
     "scheduler",
+    "stack",
     "started",
     "updated",
 ];
@@ -57,6 +58,7 @@ const BETWEEN: &[(&str, &str)] = &[
     ("took        ", "\n"),
     ("took     ", "\n"),
     ("\nhost    ", "\n"),
+    ("\nstack   ", "\n"),
     ("Node name: ", "\n"),
     ("Kernel: ", "\n"),
     ("Architecture: ", "\n"),

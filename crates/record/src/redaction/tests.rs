@@ -1,5 +1,8 @@
 use fathom_model::environment::{BlockDevice, FileSystem, Target};
-use fathom_model::{Entry, Environment, Event, Failure, FailureKind, Host, RunStatus};
+use fathom_model::{
+    Entry, Environment, Event, EvidenceInterval, Failure, FailureKind, Host, LayerKind, RunStatus,
+    StackLayer,
+};
 use serde_json::json;
 
 use super::*;
@@ -59,6 +62,10 @@ fn environment() -> Environment {
                     device: Some(device),
                     ..FileSystem::default()
                 }),
+                stack: Some(StackLayer {
+                    backing: Some("lab7:/export/customer-x".into()),
+                    ..StackLayer::new(LayerKind::Network, "network")
+                }),
                 ..Target::default()
             },
             Target {
@@ -100,6 +107,14 @@ fn record(runs: &Path) -> PathBuf {
     failure.subject = Some("/srv/customer-x/disk.img".into());
     append(Event::Failure(failure));
     append(Event::Note { text: text() });
+    append(Event::Evidence(Box::new(EvidenceInterval {
+        settings: [(
+            "nvme0n1.limit_riops_group".to_owned(),
+            "/lab/customer-x".to_owned(),
+        )]
+        .into(),
+        ..EvidenceInterval::default()
+    })));
     append(Event::Hosts {
         hosts: vec![Host {
             name: "lab7".into(),

@@ -52,8 +52,17 @@ pub(super) fn first(verdict: &FigureVerdict) -> Option<(ReasonKind, StepLimit)> 
     let found = BY_REASON.iter().copied().find(|(kind, _)| counts(*kind));
     match found {
         Some((_, StepLimit::Cpu)) if weighs => Some(others),
+        // With more of a CPU it would still wait for each I/O.
+        Some((_, StepLimit::Cpu)) if verdict.reasons.iter().any(is_by_engine) => {
+            Some((ReasonKind::DepthNotReached, StepLimit::Depth))
+        }
         found => found,
     }
+}
+
+/// Whether the engine keeps no more in flight, whatever the job asks for.
+fn is_by_engine(reason: &VerdictReason) -> bool {
+    reason.kind == ReasonKind::DepthNotReached && reason.evidence.get("one_at_a_time") == Some(&1.0)
 }
 
 fn others_weigh(reason: &VerdictReason) -> bool {

@@ -139,6 +139,23 @@ mod tests {
     }
 
     #[test]
+    fn an_engine_that_waits_for_each_io_is_the_limit_beside_a_cpu_that_was_taken() {
+        let with = |one_at_a_time: f64| {
+            let mut all = verdict(&[ReasonKind::CpuTaken]);
+            let numbers = [("one_at_a_time", one_at_a_time)];
+            let text = String::new();
+            all.add(VerdictReason::found(
+                ReasonKind::DepthNotReached,
+                text,
+                numbers,
+            ));
+            causes::first(&all).unwrap().1
+        };
+        assert_eq!(with(1.0), StepLimit::Depth);
+        assert_eq!(with(0.0), StepLimit::Cpu);
+    }
+
+    #[test]
     fn a_little_of_others_is_no_limit_beside_a_full_cpu() {
         let with = |foreign: f64| {
             let mut all = verdict(&[ReasonKind::CpuBound]);

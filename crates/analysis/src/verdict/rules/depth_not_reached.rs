@@ -46,6 +46,7 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         ("wanted_depth", wanted),
         ("mean_depth", reached),
         ("submitting_percent", 100.0 * submitting),
+        ("one_at_a_time", f64::from(u8::from(is_one_at_a_time(figure)))),
     ];
     Some(VerdictReason {
         to_do: to_do(figure).to_owned(),
@@ -56,11 +57,17 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
 /// Engines that wait for each I/O before the next (fio's HOWTO, "I/O engine").
 const ONE_AT_A_TIME: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
 
+/// Of fio's default as well.
+fn is_one_at_a_time(figure: &JudgedFigure) -> bool {
+    let engine = figure.option("ioengine");
+    engine.is_none_or(|engine| ONE_AT_A_TIME.contains(&engine))
+}
+
 /// What would keep more I/Os in flight, by the engine that the job has.
 fn to_do(figure: &JudgedFigure) -> &'static str {
     match figure.option("ioengine") {
         None => "set ioengine=io_uring: fio's default waits for each I/O",
-        Some(engine) if ONE_AT_A_TIME.contains(&engine) => {
+        Some(_) if is_one_at_a_time(figure) => {
             "set ioengine=io_uring: this engine waits for each I/O"
         }
         Some("libaio") if !figure.is_set("direct") => {
