@@ -36,7 +36,7 @@ impl WordKind {
 }
 
 /// Fields whose strings are names of these kinds, wherever they stand.
-const FIELDS: [(&str, WordKind); 31] = [
+const FIELDS: [(&str, WordKind); 36] = [
     ("hostname", WordKind::Host),
     ("host", WordKind::Host),
     ("hosts", WordKind::Host),
