@@ -1,7 +1,7 @@
 //! Writes back what the page cache holds of a step's targets before the step begins, so
 //! that the device does not do it while it is measured.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
@@ -32,8 +32,7 @@ pub fn write_back(targets: &[PathBuf]) {
             wait(file.as_raw_fd());
             let is_file = file.metadata().is_ok_and(|meta| meta.is_file());
             if is_much && is_file {
-                // What cannot be written fails the step that needs it.
-                let _ = rustix::fs::syncfs(&file);
+                sync_all(&file);
             }
         }
     }
@@ -48,6 +47,14 @@ fn wait(file: std::os::fd::RawFd) {
     unsafe { libc::sync_file_range(file, 0, 0, how) };
 }
 
-/// Other systems have no call for one file that sends no flush.
+/// Syncs the file system of a file. What cannot be written fails the step that needs it.
+#[cfg(target_os = "linux")]
+fn sync_all(file: &File) {
+    let _ = rustix::fs::syncfs(file);
+}
+
+/// Other systems have no call for one file that sends no flush, nor for one file system.
 #[cfg(not(target_os = "linux"))]
 fn wait(_: std::os::fd::RawFd) {}
+#[cfg(not(target_os = "linux"))]
+fn sync_all(_: &File) {}

@@ -46,7 +46,10 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
         ("wanted_depth", wanted),
         ("mean_depth", reached),
         ("submitting_percent", 100.0 * submitting),
-        ("one_at_a_time", f64::from(u8::from(is_one_at_a_time(figure)))),
+        (
+            "one_at_a_time",
+            f64::from(u8::from(is_one_at_a_time(figure))),
+        ),
     ];
     Some(VerdictReason {
         to_do: to_do(figure).to_owned(),
