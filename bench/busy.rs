@@ -21,9 +21,3 @@ impl Drop for BusyCore {
         let _ = self.0.wait();
     }
 }
-
-/// Data in which no page is like another.
-pub fn data(bytes: usize) -> Vec<u8> {
-    let words = (0..bytes as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    words.flat_map(u64::to_le_bytes).collect()
-}

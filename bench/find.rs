@@ -7,7 +7,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -55,20 +54,13 @@ fn main() {
     let lab = Lab {
         bench: ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom")),
     };
-    let words = (0..BYTES as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let data: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+    let data = fathom_testkit::data(BYTES);
     let image = lab.bench.path().join("image");
     fs::write(&image, &data).unwrap();
     let device = LoopDevice::over(&image).unwrap();
     let file = lab.bench.path().join("file");
     fs::copy(&image, &file).unwrap();
-    let zram = Zram::new(BYTES as u64).unwrap();
-    let mut filled = fs::OpenOptions::new()
-        .write(true)
-        .open(zram.path())
-        .unwrap();
-    filled.write_all(&data).unwrap();
-    filled.sync_all().unwrap();
+    let zram = Zram::filled(&data).unwrap();
     let throttle = Throttle::new(device.path(), THROTTLE_IOPS).unwrap();
     let places = [
         Place {

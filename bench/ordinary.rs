@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::Path;
 
 use fathom_testkit::{LoopDevice, ProgramUnderTest, SmallFs, Zram};
@@ -176,17 +175,11 @@ impl Shape {
 impl Lab {
     fn new() -> Self {
         let bench = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
-        let data = busy::data(BYTES);
+        let data = fathom_testkit::data(BYTES);
         let image = bench.path().join("image");
         fs::write(&image, &data).unwrap();
         fs::write(bench.path().join("file"), &data).unwrap();
-        let zram = Zram::new(BYTES as u64).unwrap();
-        let mut filled = fs::OpenOptions::new()
-            .write(true)
-            .open(zram.path())
-            .unwrap();
-        filled.write_all(&data).unwrap();
-        filled.sync_all().unwrap();
+        let zram = Zram::filled(&data).unwrap();
         let below = bench.path().join("below");
         let file = fs::File::create(&below).unwrap();
         file.set_len(4 * BYTES as u64).unwrap();

@@ -8,7 +8,6 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -245,7 +244,7 @@ impl Drop for Tmp {
 impl Lab {
     fn new() -> Self {
         let bench = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
-        let data = busy::data(BYTES);
+        let data = fathom_testkit::data(BYTES);
         let at = |name: &str| bench.path().join(name);
         for name in ["image", "cached", "file"] {
             fs::write(at(name), &data).unwrap();
@@ -268,13 +267,7 @@ impl Lab {
         for name in ["file", "image"] {
             fs::write(memory.0.join(name), &data).unwrap();
         }
-        let filled = Zram::new(BYTES as u64).unwrap();
-        let mut zram = fs::OpenOptions::new()
-            .write(true)
-            .open(filled.path())
-            .unwrap();
-        zram.write_all(&data).unwrap();
-        zram.sync_all().unwrap();
+        let filled = Zram::filled(&data).unwrap();
         let faults = FaultFs::new().unwrap();
         fs::write(faults.path().join("f"), vec![7; 4 << 20]).unwrap();
         rustix::fs::sync();

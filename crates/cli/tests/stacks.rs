@@ -1,23 +1,23 @@
-//! What lies under a path: several file systems and devices on each other, each with what
-//! is told of reads from it, by native and by fio.
+//! What lies under a path: reads from stacks of file systems and devices, by both engines,
+//! get the verdict that each stack calls for.
 
 use std::any::Any;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fathom_testkit::{LoopDevice, Mounted, ProgramUnderTest, SmallFs, program, skip};
+use fathom_testkit::{LoopDevice, Mounted, ProgramUnderTest, SmallFs, data, program, skip};
 use serde_json::Value;
 
 const BYTES: usize = 8 << 20;
 
-/// A file of data on a stack. What stands on something else goes before it.
+/// A file of data on a stack, which is dropped from the top down.
 struct StackUnderTest {
     file: PathBuf,
     _held: Vec<Box<dyn Any>>,
 }
 
-/// What is to be told of reads.
+/// The verdict on reads that a stack calls for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Told {
     /// The files lie in memory.
@@ -28,8 +28,8 @@ enum Told {
     Storage,
 }
 
-/// A stack, its line (`N` for the number of a loop device, up to a device of this machine),
-/// and what is told of buffered reads of a warm cache and of direct ones.
+/// A stack, how its line begins (`N` for the number of a loop device), and the verdicts on
+/// buffered reads with a warm cache and on direct reads.
 type Row = (
     &'static str,
     fn() -> Result<StackUnderTest, String>,
@@ -84,15 +84,10 @@ const ALL: [Row; 7] = [
     ),
 ];
 
-fn data() -> Vec<u8> {
-    let words = (0..BYTES as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    words.flat_map(u64::to_le_bytes).collect()
-}
-
 /// Writes the file in a folder, and has it on its storage.
 fn filled(folder: &Path, held: Vec<Box<dyn Any>>) -> Result<StackUnderTest, String> {
     let file = folder.join("data");
-    fs::write(&file, data()).map_err(|e| e.to_string())?;
+    fs::write(&file, data(BYTES)).map_err(|e| e.to_string())?;
     rustix::fs::syncfs(fs::File::open(&file).unwrap()).unwrap();
     Ok(StackUnderTest { file, _held: held })
 }
@@ -188,7 +183,7 @@ fn on_ext4_in_memory() -> Result<StackUnderTest, String> {
     filled(&folder, vec![Box::new(ext4), Box::new(memory)])
 }
 
-/// What a run of reads tells.
+/// The verdict on a run of reads.
 fn told(bench: &ProgramUnderTest, engine: &str, file: &Path, options: &str) -> (Told, Value) {
     let job = format!(
         "[job]\nfilename={}\nrw=randread\nbs=4k\nsize={BYTES}\nioengine=psync\ntime_based\nruntime=1500ms\n{options}\n",
@@ -211,8 +206,7 @@ fn told(bench: &ProgramUnderTest, engine: &str, file: &Path, options: &str) -> (
     (told, document)
 }
 
-/// The line of a stack, with `N` for the numbers of loop devices, up to the last of them that
-/// the test has made.
+/// Whether a line begins like this, with `N` for the numbers of loop devices.
 fn is_line(found: &str, wanted: &str) -> bool {
     let mut told = String::new();
     for c in found.chars() {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use fathom_testkit::{
-    FaultFs, LoopDevice, ProgramUnderTest, Throttle, Zram, await_that, signal, skip,
+    FaultFs, LoopDevice, ProgramUnderTest, Throttle, Zram, await_that, data, signal, skip,
 };
 use serde_json::Value;
 
@@ -96,10 +96,7 @@ fn await_intervals(bench: &ProgramUnderTest, more: usize) {
 fn image(bench: &ProgramUnderTest, bytes: usize) -> std::path::PathBuf {
     let path = bench.path().join("image");
     let mut file = fs::File::create(&path).unwrap();
-    // Numbers that do not repeat, so that nothing takes them for one value.
-    let words =
-        (0..bytes as u64 / 8).flat_map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
-    file.write_all(&words.collect::<Vec<u8>>()).unwrap();
+    file.write_all(&data(bytes)).unwrap();
     file.sync_all().unwrap();
     path
 }

@@ -102,12 +102,19 @@ impl Drop for LoopDevice {
     }
 }
 
+/// Data in which no page is like another, so that nothing takes them for one value.
+#[must_use]
+pub fn data(bytes: usize) -> Vec<u8> {
+    let words = (0..bytes as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    words.flat_map(u64::to_le_bytes).collect()
+}
+
 /// An ext4 file system on a [`LoopDevice`]; unmounted when dropped.
 #[derive(Debug)]
 pub struct SmallFs {
-    // Order matters: unmounted (by drop), then detached, then the folder goes.
+    // Order matters: it is unmounted before the device is detached.
+    mounted: Mounted,
     device: LoopDevice,
-    dir: TempDir,
 }
 
 impl SmallFs {
@@ -125,31 +132,21 @@ impl SmallFs {
     /// Why this machine cannot.
     pub fn on(device: LoopDevice, options: &str) -> Result<Self, String> {
         run("mkfs.ext4", &["-q", "-F", "-m", "0", text(device.path())])?;
-        let dir = TempDir::with_prefix("fathom-small-").map_err(|e| e.to_string())?;
         let options = if options.is_empty() { "rw" } else { options };
-        run(
-            "mount",
-            &["-o", options, text(device.path()), text(dir.path())],
-        )?;
-        Ok(Self { device, dir })
+        let mounted = Mounted::new(&["-o", options, text(device.path())])?;
+        Ok(Self { mounted, device })
     }
 
     /// Where it is mounted.
     #[must_use]
     pub fn path(&self) -> &Path {
-        self.dir.path()
+        self.mounted.path()
     }
 
     /// The device under it.
     #[must_use]
     pub fn device(&self) -> &Path {
         self.device.path()
-    }
-}
-
-impl Drop for SmallFs {
-    fn drop(&mut self) {
-        let _ = run("umount", &["-l", text(self.dir.path())]);
     }
 }
 

@@ -47,7 +47,7 @@ mod tmux;
 pub use browser::Browser;
 pub use children::{await_that, meet, signal, signal_until_it_ends, stat_fields};
 pub use deny::deny;
-pub use devices::{LoopDevice, Mounted, SmallFs};
+pub use devices::{LoopDevice, Mounted, SmallFs, data};
 pub use exclusive::{Exclusive, exclusive, free_port, shared};
 pub use faultfs::{FaultFs, FaultOp, Served};
 pub use fetched::{axe_core, fio_sources, newer_fio, prometheus, readers};

@@ -2,6 +2,7 @@
 //! second from a device, and zram devices.
 
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -127,6 +128,18 @@ impl Zram {
         let zram = Self { number, path };
         let size = format!("/sys/block/zram{}/disksize", zram.number);
         fs::write(size, bytes.to_string()).map_err(|e| format!("zram: {e}"))?;
+        Ok(zram)
+    }
+
+    /// A device that holds this data, and no more.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn filled(data: &[u8]) -> Result<Self, String> {
+        let zram = Self::new(data.len() as u64)?;
+        let open = fs::OpenOptions::new().write(true).open(zram.path());
+        let written = open.and_then(|mut file| file.write_all(data).and_then(|()| file.sync_all()));
+        written.map_err(|e| format!("{}: {e}", zram.path().display()))?;
         Ok(zram)
     }
 
