@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::mounts;
-use crate::sys::{Sys, text};
+use crate::sys::{Sys, SysBlock, text};
 
 /// From here on a limit of memory in version 1 is none (`PAGE_COUNTER_MAX`,
 /// include/linux/page_counter.h: the largest signed number, in whole pages).
@@ -80,6 +80,20 @@ impl Groups {
         Self(folders.collect())
     }
 
+    /// Bytes of memory that they allow.
+    fn memory(&self) -> Option<GroupLimit<u64>> {
+        let mut least = None;
+        for group in self.each().filter(|group| group.has("memory")) {
+            for folder in &group.folders {
+                let number = |file: &str| -> Option<u64> { text(&folder.join(file))?.parse().ok() };
+                let bytes = number("memory.max").or_else(|| number("memory.limit_in_bytes"));
+                let bytes = bytes.filter(|&bytes| bytes < NO_LIMIT_BYTES);
+                lower(&mut least, bytes, &group.name(folder));
+            }
+        }
+        least
+    }
+
     /// Each hierarchy.
     pub(crate) fn each(&self) -> impl Iterator<Item = &GroupFolders> {
         self.0.iter()
@@ -110,21 +124,26 @@ pub struct GroupLimits {
     pub is_cut_off: bool,
 }
 
+/// The memory that this process may have.
+#[must_use]
+pub fn memory(sys: &Sys) -> Option<GroupLimit<u64>> {
+    Groups::of(sys).memory()
+}
+
 /// What limits this process.
 #[must_use]
 pub fn limits(sys: &Sys) -> GroupLimits {
-    let mut limits = GroupLimits::default();
-    for group in Groups::of(sys).each() {
+    let groups = Groups::of(sys);
+    let mut limits = GroupLimits {
+        memory: groups.memory(),
+        ..GroupLimits::default()
+    };
+    for group in groups.each() {
         limits.is_cut_off |= group.is_cut_off();
         for folder in &group.folders {
             let name = group.name(folder);
             let read = |file: &str| text(&folder.join(file));
             let number = |file: &str| -> Option<u64> { read(file)?.parse().ok() };
-            if group.has("memory") {
-                let bytes = number("memory.max").or_else(|| number("memory.limit_in_bytes"));
-                let bytes = bytes.filter(|&bytes| bytes < NO_LIMIT_BYTES);
-                lower(&mut limits.memory, bytes, &name);
-            }
             if group.has("cpu") {
                 let v2 = read("cpu.max").and_then(|it| quota(&it));
                 let v1 = || {
@@ -135,12 +154,16 @@ pub fn limits(sys: &Sys) -> GroupLimits {
                 lower(&mut limits.cpus, cpus, &name);
             }
             if group.has("blkio") || group.has("io") {
-                let lines = io_lines(sys, folder).into_iter();
-                let group = &name;
-                limits.io.extend(lines.map(|most| GroupLimit {
-                    most,
-                    group: group.clone(),
-                }));
+                let told = |limit: IoLimit| {
+                    let IoLimit { figure, most, .. } = limit;
+                    let device = limit.device.map_or(limit.number, |device| device.name);
+                    GroupLimit {
+                        most: format!("{device} {figure}={most}"),
+                        group: name.clone(),
+                    }
+                };
+                let lines = io_limits(sys, folder).into_iter();
+                limits.io.extend(lines.map(told));
             }
         }
     }
@@ -148,28 +171,59 @@ pub fn limits(sys: &Sys) -> GroupLimits {
     limits
 }
 
-/// What a group allows of I/O, by the names of devices: `vda riops=100 wiops=max`.
-fn io_lines(sys: &Sys, folder: &Path) -> Vec<String> {
-    let files = [
-        ("io.max", ""),
-        ("blkio.throttle.read_bps_device", "rbps="),
-        ("blkio.throttle.write_bps_device", "wbps="),
-        ("blkio.throttle.read_iops_device", "riops="),
-        ("blkio.throttle.write_iops_device", "wiops="),
-    ];
-    let each = files.into_iter().flat_map(|(file, what)| {
-        let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
-        let told = |line: &str| {
-            let (number, most) = line.split_once(' ')?;
-            let numbers = number.split_once(':')?;
-            let numbers = (numbers.0.parse().ok()?, numbers.1.parse().ok()?);
-            let device = sys.by_number(numbers.0, numbers.1);
-            let name = device.map_or_else(|| number.to_owned(), |device| device.name);
-            Some(format!("{name} {what}{most}"))
-        };
-        text.lines().filter_map(told).collect::<Vec<_>>()
-    });
-    each.collect()
+/// A limit for I/O of a device.
+pub(crate) struct IoLimit {
+    /// Of the device, as `8:0`.
+    number: String,
+    /// The device; `None` where this machine has none of that number.
+    pub(crate) device: Option<SysBlock>,
+    /// What is limited: `rbps`, `wbps`, `riops`, `wiops`.
+    pub(crate) figure: String,
+    /// In bytes or I/Os a second.
+    pub(crate) most: f64,
+}
+
+/// What limits I/O of a device, in version 1
+/// (Documentation/admin-guide/cgroup-v1/blkio-controller.rst).
+const IO_LIMITS: [(&str, &str); 4] = [
+    ("blkio.throttle.read_bps_device", "rbps"),
+    ("blkio.throttle.write_bps_device", "wbps"),
+    ("blkio.throttle.read_iops_device", "riops"),
+    ("blkio.throttle.write_iops_device", "wiops"),
+];
+
+/// What a group allows of I/O, in version 1 and 2.
+pub(crate) fn io_limits(sys: &Sys, folder: &Path) -> Vec<IoLimit> {
+    let mut found = Vec::new();
+    let mut add = |number: &str, figure: &str, most: &str| {
+        // `max` is none.
+        let Ok(most) = most.parse() else { return };
+        let numbers = number.split_once(':');
+        let numbers = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
+        found.push(IoLimit {
+            number: number.to_owned(),
+            device: numbers.and_then(|(major, minor)| sys.by_number(major, minor)),
+            figure: figure.to_owned(),
+            most,
+        });
+    };
+    let read = |file: &str| fs::read_to_string(folder.join(file)).unwrap_or_default();
+    for (file, figure) in IO_LIMITS {
+        for line in read(file).lines() {
+            if let Some((number, most)) = line.split_once(' ') {
+                add(number, figure, most.trim());
+            }
+        }
+    }
+    // `8:0 rbps=1048576 wbps=max riops=max wiops=max`.
+    for line in read("io.max").lines() {
+        let mut words = line.split_ascii_whitespace();
+        let Some(number) = words.next() else { continue };
+        for (figure, most) in words.filter_map(|word| word.split_once('=')) {
+            add(number, figure, most);
+        }
+    }
+    found
 }
 
 /// Keeps the lower one.
@@ -182,7 +236,7 @@ fn lower<T: PartialOrd>(known: &mut Option<GroupLimit<T>>, most: Option<T>, grou
     }
 }
 
-/// CPUs of `200000 100000`, time in so much time; `max 100000` is no limit.
+/// The CPUs that a quota and its period allow: `200000 100000` is 2, `max 100000` no limit.
 fn quota(text: &str) -> Option<f64> {
     let (quota, period) = text.split_once(' ')?;
     Some(quota.parse::<f64>().ok()? / period.parse::<f64>().ok()?)

@@ -5,17 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use super::EvidenceReading;
-use crate::cgroup::{Groups, field};
+use crate::cgroup::{Groups, field, io_limits};
 use crate::sys::{Sys, text};
-
-/// What limits I/O of a device, in version 1
-/// (Documentation/admin-guide/cgroup-v1/blkio-controller.rst) and in version 2 (io.max).
-const LIMITS: [(&str, &str); 4] = [
-    ("blkio.throttle.read_bps_device", "rbps"),
-    ("blkio.throttle.write_bps_device", "wbps"),
-    ("blkio.throttle.read_iops_device", "riops"),
-    ("blkio.throttle.write_iops_device", "wiops"),
-];
 
 impl Groups {
     pub(super) fn read(&self, sys: &Sys, reading: &mut EvidenceReading) {
@@ -65,39 +56,14 @@ fn add(sum: &mut Option<u64>, more: Option<u64>) {
 
 /// The limits of a group for I/O of each device; the lowest of several counts.
 fn limits(sys: &Sys, folder: &Path, group: &str, reading: &mut EvidenceReading) {
-    let mut tell = |number: &str, figure: &str, value: &str| {
-        let numbers = number.split_once(':');
-        let numbers = numbers.and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?)));
-        let device = numbers.and_then(|(major, minor)| sys.by_number(major, minor));
-        let (Some(device), Ok(value)) = (device, value.parse::<f64>()) else {
-            return;
-        };
-        let figure = format!("limit_{figure}");
-        let known = reading
-            .gauges
-            .get(&format!("{}.{figure}", device.name))
-            .copied();
-        if known.is_none_or(|known| value < known) {
-            reading.gauge(&device.name, &figure, Some(value));
+    for limit in io_limits(sys, folder) {
+        let Some(device) = limit.device else { continue };
+        let figure = format!("limit_{}", limit.figure);
+        let known = reading.gauges.get(&format!("{}.{figure}", device.name));
+        if known.is_none_or(|&known| limit.most < known) {
+            reading.gauge(&device.name, &figure, Some(limit.most));
             let figure = format!("{figure}_group");
             reading.setting(&device.name, &figure, Some(group.to_owned()));
-        }
-    };
-    for (file, figure) in LIMITS {
-        let text = fs::read_to_string(folder.join(file)).unwrap_or_default();
-        for line in text.lines() {
-            if let Some((number, value)) = line.split_once(' ') {
-                tell(number, figure, value.trim());
-            }
-        }
-    }
-    // `8:0 rbps=1048576 wbps=max riops=max wiops=max`.
-    let text = fs::read_to_string(folder.join("io.max")).unwrap_or_default();
-    for line in text.lines() {
-        let mut words = line.split_ascii_whitespace();
-        let Some(number) = words.next() else { continue };
-        for (figure, value) in words.filter_map(|word| word.split_once('=')) {
-            tell(number, figure, value);
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::resolve::{self, JobPathUse, PathUse};
 /// from `work_dir`.
 #[must_use]
 pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
-    let memory = cgroup::limits(&Sys::live()).memory;
+    let memory = cgroup::memory(&Sys::live());
     let mut refusals: Vec<Failure> = Vec::new();
     for job in jobs {
         if let Some(limit) = &memory {
