@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_model::environment::{BlockDevice, FileSystem, Partition, Target};
 
-use crate::mounts;
+use crate::mounts::{self, Mount};
 use crate::names;
 use crate::paths::{self, Twin};
 use crate::stack;
@@ -18,15 +18,16 @@ use crate::sys::{Sys, SysBlock, numbers, printable, text};
 #[must_use]
 pub fn target(sys: &Sys, path: &Path) -> Target {
     let device = sys.by_path(path).map(|node| block_device(sys, &node));
+    let mounts = mounts::own(sys);
     let file_system = match device {
         Some(_) => None,
-        None => file_system(sys, path),
+        None => file_system_among(sys, &mounts, path),
     };
     Target {
         path: path.to_owned(),
         device,
         file_system,
-        stack: stack::of(sys, path),
+        stack: stack::among(sys, &mounts, path),
         leads_to: None,
     }
 }
@@ -204,7 +205,7 @@ fn pcie_link(disk: &SysBlock) -> Option<String> {
     })
 }
 
-/// What makes a device of others: `LVM vg-data`, `CRYPT home`, `md raid1`.
+/// Which driver made a device of others, and what it is called: `LVM vg-data`, `CRYPT home`, `md raid1`.
 pub(crate) fn made_by(disk: &SysBlock) -> Option<String> {
     let (maker, detail) = if disk.dir.join("dm").exists() {
         // dm's uuid begins with the subsystem that made it: LVM-, CRYPT-, mpath-.
@@ -224,7 +225,7 @@ pub(crate) fn made_by(disk: &SysBlock) -> Option<String> {
     )
 }
 
-/// What stands behind a device that is not hardware.
+/// The file, devices or driver behind a device that is not hardware.
 pub(crate) fn backing(disk: &SysBlock) -> Option<String> {
     if let Some(file) = disk.text("loop/backing_file") {
         return Some(file);
@@ -245,15 +246,15 @@ pub(crate) fn backing(disk: &SysBlock) -> Option<String> {
 /// The file system a path lies on, or will lie on once it is made.
 #[must_use]
 pub fn file_system(sys: &Sys, path: &Path) -> Option<FileSystem> {
+    file_system_among(sys, &mounts::own(sys), path)
+}
+
+fn file_system_among(sys: &Sys, mounts: &[Mount], path: &Path) -> Option<FileSystem> {
     let path = existing(path)?;
     let number = numbers(fs::metadata(&path).ok()?.dev());
     let room = rustix::fs::statvfs(&path).ok()?;
-    let mounts = mounts::own(sys);
-    let mount = mounts::holding(&mounts, &path, number)?;
-    let disk = match mount.number {
-        (0, _) => sys.by_path(&mount.source),
-        (major, minor) => sys.by_number(major, minor),
-    };
+    let mount = mounts::holding(mounts, &path, number)?;
+    let disk = mount.device(sys);
     Some(FileSystem {
         kind: mount.kind.clone(),
         mount_point: mount.point.clone(),

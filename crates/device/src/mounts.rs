@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::sys::{Sys, names_in};
+use crate::sys::{Sys, SysBlock, names_in};
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,17 @@ pub struct Mount {
     pub kind: String,
     /// What is mounted.
     pub source: PathBuf,
+}
+
+impl Mount {
+    /// The device that is mounted; of a file system on several, one of them.
+    #[must_use]
+    pub fn device(&self, sys: &Sys) -> Option<SysBlock> {
+        match self.number {
+            (0, _) => sys.by_path(&self.source),
+            (major, minor) => sys.by_number(major, minor),
+        }
+    }
 }
 
 /// The mounts of one namespace.

@@ -39,11 +39,12 @@ const MEMORY_DEVICES: [&str; 4] = ["zram", "ram", "nullb", "pmem"];
 /// it. `None`: nothing is known of it.
 #[must_use]
 pub fn of(sys: &Sys, path: &Path) -> Option<StackLayer> {
-    Walk {
-        sys,
-        mounts: mounts::own(sys),
-    }
-    .of_path(path, 0)
+    among(sys, &mounts::own(sys), path)
+}
+
+/// The same where the mounts have been read already.
+pub(crate) fn among(sys: &Sys, mounts: &[Mount], path: &Path) -> Option<StackLayer> {
+    Walk { sys, mounts }.of_path(path, 0)
 }
 
 /// The disks that a path's I/O meets first: those of its file system, or the device itself;
@@ -64,9 +65,13 @@ pub fn disks(sys: &Sys, path: &Path) -> Vec<SysBlock> {
     found
 }
 
+fn unknown() -> StackLayer {
+    StackLayer::new(LayerKind::Unknown, "unknown")
+}
+
 struct Walk<'s> {
     sys: &'s Sys,
-    mounts: Vec<Mount>,
+    mounts: &'s [Mount],
 }
 
 impl Walk<'_> {
@@ -79,7 +84,7 @@ impl Walk<'_> {
         }
         let path = existing(path)?;
         let number = numbers(fs::metadata(&path).ok()?.dev());
-        let mount = mounts::holding(&self.mounts, &path, number)?;
+        let mount = mounts::holding(self.mounts, &path, number)?;
         Some(self.of_mount(mount, &path, depth))
     }
 
@@ -101,8 +106,8 @@ impl Walk<'_> {
         }
         if let Some(file) = node.text("loop/backing_file") {
             let under = self.of_path(Path::new(&file), depth + 1);
-            let under = under.unwrap_or_else(|| StackLayer::new(LayerKind::Unknown, "unknown"));
-            return layer(LayerKind::Loop, Some(file), vec![under]);
+            let under = vec![under.unwrap_or_else(unknown)];
+            return layer(LayerKind::Loop, Some(file), under);
         }
         let slaves = node.linked("slaves");
         if !slaves.is_empty() {
@@ -130,10 +135,6 @@ impl Walk<'_> {
         let layer = |layer, under| StackLayer {
             under,
             ..StackLayer::new(layer, kind)
-        };
-        let known = |under: Option<StackLayer>| {
-            let unknown = || StackLayer::new(LayerKind::Unknown, "unknown");
-            vec![under.unwrap_or_else(unknown)]
         };
         if is_in_memory(kind) {
             return layer(LayerKind::Memory, Vec::new());
@@ -165,9 +166,9 @@ impl Walk<'_> {
             };
             let source = Some(&mount.source).filter(is_elsewhere);
             let under = source.and_then(|source| self.of_path(source, depth + 1));
-            return layer(LayerKind::Fuse, known(under));
+            return layer(LayerKind::Fuse, vec![under.unwrap_or_else(unknown)]);
         }
-        layer(LayerKind::FileSystem, known(None))
+        layer(LayerKind::FileSystem, vec![unknown()])
     }
 
     /// The layers of an overlay that keep what is at a path: the upper one where the file is
@@ -200,7 +201,7 @@ impl Walk<'_> {
             let root = path.ancestors().nth(within.components().count());
             let is_here = root.is_some_and(Path::exists);
             let layer = is_here.then(|| self.of_path(&path, depth + 1)).flatten();
-            let layer = layer.unwrap_or_else(|| StackLayer::new(LayerKind::Unknown, "unknown"));
+            let layer = layer.unwrap_or_else(unknown);
             if !layers.contains(&layer) {
                 layers.push(layer);
             }
@@ -211,11 +212,7 @@ impl Walk<'_> {
 
 /// All devices of a mounted file system.
 pub(crate) fn devices(sys: &Sys, mount: &Mount) -> Vec<SysBlock> {
-    let by_source = || sys.by_path(&mount.source);
-    let first = match mount.number {
-        (0, _) => by_source(),
-        (major, minor) => sys.by_number(major, minor),
-    };
+    let first = mount.device(sys);
     let mut all: Vec<SysBlock> = match mount.kind.as_str() {
         "btrfs" => first.as_ref().map(|it| btrfs(sys, it)).unwrap_or_default(),
         // bcachefs names all its devices as one source.
@@ -257,8 +254,8 @@ fn btrfs(sys: &Sys, one: &SysBlock) -> Vec<SysBlock> {
     found.unwrap_or_default()
 }
 
-/// The folders of an overlay's option, the upper first. Colons in them stand behind a
-/// backslash (Documentation/filesystems/overlayfs.rst).
+/// The folders that an option of an overlay lists, the upper first. A backslash escapes a
+/// colon in a name (Documentation/filesystems/overlayfs.rst).
 fn folders(text: &[u8]) -> Vec<PathBuf> {
     let mut all = vec![Vec::new()];
     let mut is_escaped = false;

@@ -50,11 +50,7 @@ const REMEDIES: [(FailureKind, i32, &str); 15] = [
         ENFILE,
         "raise the system's limit of open files: sysctl fs.file-max",
     ),
-    (
-        FailureKind::Open,
-        EFBIG,
-        "raise the limit of a file's size (ulimit -f); files on FAT end at 4 GiB",
-    ),
+    (FailureKind::Open, EFBIG, FILE_SIZE),
     (
         FailureKind::Open,
         EROFS,
@@ -70,17 +66,16 @@ const REMEDIES: [(FailureKind, i32, &str); 15] = [
         ELOOP,
         "the last part of the path is a link, or links lead in a circle: name the file itself",
     ),
-    (
-        FailureKind::Io,
-        EFBIG,
-        "raise the limit of a file's size (ulimit -f); files on FAT end at 4 GiB",
-    ),
+    (FailureKind::Io, EFBIG, FILE_SIZE),
     (
         FailureKind::Io,
         EINVAL,
         "with direct=1 blocks and offsets must be multiples of the device's logical block: bs, blockalign, offset",
     ),
 ];
+
+/// Of EFBIG, wherever it comes up.
+const FILE_SIZE: &str = "raise the limit of a file's size (ulimit -f); files on FAT end at 4 GiB";
 
 const EPERM: i32 = 1;
 const ENXIO: i32 = 6;

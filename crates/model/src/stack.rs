@@ -102,48 +102,42 @@ impl StackLayer {
     }
 }
 
-/// `ext4 → loop3 (/img/a) → ext4 → vda1 → vda (virtio, 256 GiB)`; several of a kind under one
-/// layer stand beside each other: `btrfs → loop8, loop9, loop10 → ext4 → vda`.
+/// `ext4 → loop3 (/img/a) → ext4 → vda1 → vda (virtio, 256 GiB)`; members that lie on the same
+/// stand beside each other: `btrfs → loop8, loop9, loop10 → ext4 → vda`.
 impl fmt::Display for StackLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", text::line(&self.name))?;
-        let size = self.size_bytes.map(|bytes| units::bytes(bytes as f64));
+        write!(f, "{}{}", self.label(), below(&self.under))
+    }
+}
+
+impl StackLayer {
+    /// What it is, without what lies under it.
+    fn label(&self) -> String {
+        let name = text::line(&self.name);
         let words = [&self.backing, &self.bus].into_iter().flatten();
         let words = words.map(|word| text::line(word).into_owned());
+        let size = self.size_bytes.map(|bytes| units::bytes(bytes as f64));
         let known: Vec<String> = words.chain(size).collect();
-        if !known.is_empty() {
-            write!(f, " ({})", known.join(", "))?;
-        }
-        let Some(first) = self.under.first() else {
-            return Ok(());
-        };
-        // Members that lie on the same are told together.
-        let alike = self.under.iter().all(|it| it.under == first.under);
-        if self.under.len() > 1 && alike {
-            let alone = |it: &Self| Self {
-                under: Vec::new(),
-                ..it.clone()
-            };
-            let names: Vec<String> = (self.under.iter())
-                .map(|it| alone(it).to_string())
-                .collect();
-            write!(f, " → {}", names.join(", "))?;
-            return match first.under.as_slice() {
-                [] => Ok(()),
-                [only] => write!(f, " → {only}"),
-                several => write!(f, " → {}", beside(several)),
-            };
-        }
-        match self.under.as_slice() {
-            [only] => write!(f, " → {only}"),
-            several => write!(f, " → {}", beside(several)),
+        match known.is_empty() {
+            true => name.into_owned(),
+            false => format!("{name} ({})", known.join(", ")),
         }
     }
 }
 
-fn beside(layers: &[StackLayer]) -> String {
-    let each: Vec<String> = layers.iter().map(|it| format!("[{it}]")).collect();
-    each.join(" + ")
+/// The rest of a line, behind the layer that lies on these.
+fn below(layers: &[StackLayer]) -> String {
+    let each = |one: fn(&StackLayer) -> String, between| {
+        let all: Vec<String> = layers.iter().map(one).collect();
+        format!(" → {}", all.join(between))
+    };
+    match layers {
+        [] => String::new(),
+        [first, others @ ..] if others.iter().all(|it| it.under == first.under) => {
+            each(StackLayer::label, ", ") + &below(&first.under)
+        }
+        _ => each(|layer| format!("[{layer}]"), " + "),
+    }
 }
 
 #[cfg(test)]

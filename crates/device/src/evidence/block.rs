@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Detail, EvidenceReading};
-use crate::extents::WrittenParts;
 use fathom_model::StackLayer;
 
+use super::{Detail, EvidenceReading};
+use crate::extents::WrittenParts;
 use crate::identity;
 use crate::stack;
 use crate::sys::{Sys, SysBlock, text};
