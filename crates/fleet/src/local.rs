@@ -76,7 +76,7 @@ pub struct Session<'o> {
     /// Whether a step is in progress.
     is_in_step: bool,
     max_errors: Option<MaxErrors>,
-    /// Devices of which nobody knows what was written to them before.
+    /// Devices whose earlier writes are unknown.
     without_history: Vec<String>,
     /// What the machine does while the step runs; `None` where it uses nothing of this
     /// machine.
@@ -155,7 +155,7 @@ impl<'o> Session<'o> {
         self.max_errors = most;
     }
 
-    /// Of these devices nobody knows what was written to them before the run.
+    /// The earlier writes to these devices are unknown.
     pub fn without_history(&mut self, devices: Vec<String>) {
         self.without_history = devices;
     }

@@ -56,9 +56,9 @@ impl TrackCourse {
     }
 }
 
-/// Levels that are less apart than this factor are told as a note, each with its rate: the mean
-/// is no further from one of them than a fourth. Undisturbed runs of some seconds have such
-/// levels on shared machines (`make bench-ordinary`).
+/// Rates closer than this factor are only a note: their mean is within a fourth of at least one
+/// of them. On shared machines, undisturbed runs of a few seconds differ this much
+/// (`make bench-ordinary`).
 const FAR_APART: f64 = 1.5;
 
 /// Whether the mean of two rates says little of either.

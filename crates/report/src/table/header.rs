@@ -67,7 +67,7 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
 }
 
 /// What lies under the targets, each stack once; of a disk that was named nothing does.
-pub(crate) fn stacks(environment: &Environment) -> Vec<String> {
+fn stacks(environment: &Environment) -> Vec<String> {
     let targets = environment.targets.iter();
     let stacks = targets.filter_map(|target| target.stack.as_ref());
     let mut told: Vec<String> = Vec::new();

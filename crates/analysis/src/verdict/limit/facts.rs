@@ -1,6 +1,7 @@
 //! What was seen beside a figure, and which limits that rules out.
 
-use fathom_model::EvidenceSum;
+use std::ops::Add as _;
+
 use serde::Serialize;
 
 use super::{BUSY_PERCENT, StepLimit};
@@ -32,21 +33,12 @@ impl SeenOfStep {
     pub fn of(figure: &JudgedFigure) -> Self {
         let evidence = figure.evidence();
         let device = evidence.and_then(|it| it.devices("target").next());
-        let of_devices = |name: &'static str| {
-            let of = move |evidence: &EvidenceSum, device: &str| {
-                let count = evidence.count(&format!("{device}.{name}"))?;
-                Some(count as f64 / figure.io_ms(evidence))
-            };
-            let devices = evidence.into_iter().flat_map(|it| it.devices("target"));
-            devices.filter_map(move |device| of(evidence?, device))
-        };
         let gauge = |name: &str| evidence?.gauge(name);
         let clat = figure.result.clat.as_ref().or(figure.result.lat.as_ref());
         Self {
-            device_busy_percent: of_devices("busy_ms")
-                .reduce(f64::max)
+            device_busy_percent: of_devices(figure, "busy_ms", f64::max)
                 .map(|share| (share * 100.0).min(100.0)),
-            device_depth: of_devices("queue_ms").reduce(|one, other| one + other),
+            device_depth: of_devices(figure, "queue_ms", f64::add),
             job_depth: clat.map(|clat| figure.result.iops * clat.mean_ns / 1e9),
             job_cpu_percent: (figure.job.cpu.as_ref())
                 .map(|cpu| cpu.user_percent + cpu.system_percent),
@@ -59,6 +51,16 @@ impl SeenOfStep {
                 .map(|it| it.max),
         }
     }
+}
+
+/// A count of times of the targets, per time of the job's I/O; those of several taken
+/// together. `None` where no target counts it.
+fn of_devices(figure: &JudgedFigure, name: &str, together: fn(f64, f64) -> f64) -> Option<f64> {
+    let evidence = figure.evidence()?;
+    let devices = evidence.devices("target");
+    let counts = devices.filter_map(|device| evidence.count(&format!("{device}.{name}")));
+    let shares = counts.map(|count| count as f64 / figure.io_ms(evidence));
+    shares.reduce(together)
 }
 
 /// Limits that were looked for and not reached, each with what was seen, the first cause

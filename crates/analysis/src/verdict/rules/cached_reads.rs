@@ -60,13 +60,10 @@ fn of_buffered(figure: &JudgedFigure) -> Option<VerdictReason> {
 /// Direct I/O of files is what the file system makes of it: FUSE servers and compressed
 /// extents of btrfs read through the page cache. Of a device it is always direct.
 fn of_direct(figure: &JudgedFigure) -> Option<VerdictReason> {
-    let mut stacks = figure.stacks();
-    let is_file = |stack: &StackLayer| !stack.is_device();
+    let mut stacks = figure.stacks().peekable();
+    stacks.peek()?;
     // Holes are answered without the device, whatever the cache holds.
-    if !stacks.next().is_some_and(is_file)
-        || !stacks.all(is_file)
-        || nothing_read::rule(figure).is_some()
-    {
+    if stacks.any(StackLayer::is_device) || nothing_read::rule(figure).is_some() {
         return None;
     }
     let reads = reads_of(figure, is_direct);
@@ -88,9 +85,9 @@ fn of_machine(figure: &JudgedFigure, reads: JobReads, text: String) -> Option<Ve
             _ => true,
         })
     };
-    let mut stacks = figure.stacks().peekable();
-    stacks.peek()?;
-    if !stacks.all(is_local) || figure.targets().iter().any(|it| it.stack.is_none()) {
+    let targets = figure.targets();
+    let mut stacks = targets.iter().map(|target| target.stack.as_ref());
+    if targets.is_empty() || !stacks.all(|stack| stack.is_some_and(is_local)) {
         return None;
     }
     let kib = figure.evidence()?.count("memory.read_kib")?;

@@ -44,8 +44,8 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     } else {
         return None;
     };
-    // Without waiting the rate could have been higher by as much: told as a note like levels
-    // that are not far apart, because threads that wait by turns lose less than each of them.
+    // Without waiting the rate could be higher by at most this factor. Threads that take turns
+    // waiting lose less, so a small factor is only a note.
     let weighs = steal >= STEAL_SHARE || are_far_apart(1.0, 1.0 - waiting.min(1.0));
     let found = VerdictReason::found(ReasonKind::CpuTaken, text, numbers);
     Some(found.noted_unless(weighs))

@@ -73,9 +73,8 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let found = VerdictReason::found(ReasonKind::ForeignIo, text, numbers);
     // What the device did for others it could have done for the job, and no more.
     let share = (bytes / own_bytes.max(1.0)).max(ios / own_ios.max(1.0));
-    let is_little =
-        is_write_back && bytes < WRITE_BACK_SHARE * own_bytes || !figure.may_exceed_interval(share);
-    Some(found.noted_unless(!is_little))
+    let is_little = is_write_back && bytes < WRITE_BACK_SHARE * own_bytes;
+    Some(found.noted_unless(!is_little && figure.may_exceed_interval(share)))
 }
 
 /// Whether most of what was moved beside the job are pages of the cache that the kernel wrote

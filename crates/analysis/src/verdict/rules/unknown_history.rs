@@ -1,4 +1,4 @@
-//! A flash drive was written to, of which nobody knows what it held.
+//! Writes to a flash drive whose earlier writes are unknown.
 
 use fathom_model::{Direction, ReasonKind, VerdictReason};
 
