@@ -11,8 +11,8 @@ use crate::verdict::limit::BUSY_PERCENT;
 /// always there: 10 % is where a completion waits for a CPU as often as one in ten. What
 /// other tasks wait for says nothing of the job.
 const WAITING_SHARE: f64 = 0.10;
-/// Share of all CPU time that the hypervisor took (`steal` of proc_stat(5)): what two
-/// runs differ by.
+/// Share of all CPU time that the hypervisor took (`steal` of proc_stat(5)) from which on it
+/// is told. Virtual machines on shared hosts lose some of it all the time.
 const STEAL_SHARE: f64 = 0.05;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
@@ -44,9 +44,9 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     } else {
         return None;
     };
-    // Without waiting the rate could be higher by at most this factor. Threads that take turns
-    // waiting lose less, so a small factor is only a note.
-    let weighs = steal >= STEAL_SHARE || are_far_apart(1.0, 1.0 - waiting.min(1.0));
+    // Without both the rate could be higher by at most this factor. Threads that take turns
+    // waiting lose less, as does a job that leaves the CPUs idle: a small factor is only a note.
+    let weighs = are_far_apart(1.0, 1.0 - (steal + waiting).min(1.0));
     let found = VerdictReason::found(ReasonKind::CpuTaken, text, numbers);
     Some(found.noted_unless(weighs))
 }
