@@ -31,10 +31,14 @@ const ENGINES: [&str; 2] = ["native", "fio"];
 const PLACES: [&str; 4] = ["disk", "loop", "zram", "ext4 on a loop"];
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// In s; most runs are short, as most runs are.
-const SECONDS: [u32; 11] = [3, 3, 5, 3, 10, 3, 3, 5, 3, 3, 30];
+const SECONDS: [u32; 23] = [
+    3, 3, 5, 3, 3, 3, 3, 10, 3, 3, 3, 3, 5, 3, 3, 3, 3, 3, 3, 3, 3, 30, 3,
+];
 
 struct Lab {
     bench: ProgramUnderTest,
+    /// Where the records stay, to be judged again.
+    records: String,
     device: LoopDevice,
     zram: Zram,
     ext4: SmallFs,
@@ -187,7 +191,10 @@ impl Lab {
         let ext4 = SmallFs::on(LoopDevice::direct(&below).unwrap(), "").unwrap();
         fs::write(ext4.path().join("file"), &data).unwrap();
         rustix::fs::sync();
+        let records = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ordinary");
+        let _ = fs::remove_dir_all(&records);
         Self {
+            records: records.to_str().unwrap().to_owned(),
             device: LoopDevice::direct(&image).unwrap(),
             bench,
             zram,
@@ -203,7 +210,8 @@ impl Lab {
             _ => self.ext4.path().join("file"),
         };
         let job = self.bench.file("job.fio", &shape.job(&target));
-        let words = ["job", "run", job.to_str().unwrap(), "-q", "--json"];
+        let words = ["--runs", &self.records, "job", "run"];
+        let words = [&words[..], &[job.to_str().unwrap(), "-q", "--json"]].concat();
         let more = ["--engine", shape.engine, "--interval", "200ms"];
         let writes = !shape.is_direct && target.starts_with("/dev");
         // Loop and zram devices have no serial number: their path and size confirm them.

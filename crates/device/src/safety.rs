@@ -108,7 +108,7 @@ impl Refusal {
         let (kind, path) = match self {
             Self::InUse(found) => {
                 let each = found.uses.iter();
-                return each.map(finding).collect();
+                return each.map(|it| found.finding(it)).collect();
             }
             Self::Unconfirmed(found) => {
                 let word = found.words.first();
@@ -152,12 +152,25 @@ impl Refusal {
     }
 }
 
-fn finding(found: &Use) -> RefusalFinding {
-    RefusalFinding {
-        kind: found.kind(),
-        path: found.device().to_owned(),
-        what: found.to_string(),
-        to_do: (!found.is_system()).then(|| found.remedy()),
+fn is_data(found: &Use) -> bool {
+    matches!(found, Use::Signature { .. })
+}
+
+impl InUse {
+    /// What ends one of its uses. What a device carries is needed while something uses it, so
+    /// that goes first and nothing is advised to erase it.
+    fn remedy(&self, found: &Use) -> Option<String> {
+        let is_needed = is_data(found) && !self.uses.iter().all(is_data);
+        (!is_needed).then(|| found.remedy())
+    }
+
+    fn finding(&self, found: &Use) -> RefusalFinding {
+        RefusalFinding {
+            kind: found.kind(),
+            path: found.device().to_owned(),
+            what: found.to_string(),
+            to_do: self.remedy(found).filter(|_| !found.is_system()),
+        }
     }
 }
 
@@ -187,8 +200,7 @@ pub struct Unconfirmed {
 
 impl fmt::Display for InUse {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let data_only = |found: &Use| matches!(found, Use::Signature { .. });
-        let why = match self.uses.iter().all(data_only) {
+        let why = match self.uses.iter().all(is_data) {
             true => "carries what may still be wanted",
             false => "is in use",
         };
@@ -201,7 +213,7 @@ impl fmt::Display for InUse {
             return write!(f, "\n  to do: {}", system.remedy());
         }
         let mut remedies: Vec<String> = Vec::new();
-        for remedy in self.uses.iter().map(Use::remedy) {
+        for remedy in self.uses.iter().filter_map(|found| self.remedy(found)) {
             if !remedies.contains(&remedy) {
                 remedies.push(remedy);
             }

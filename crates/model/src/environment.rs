@@ -65,6 +65,23 @@ pub struct Target {
     pub leads_to: Option<PathBuf>,
 }
 
+impl Environment {
+    /// What lies under the targets, a line for each stack; under a disk that was named there
+    /// is nothing.
+    #[must_use]
+    pub fn stacks(&self) -> Vec<String> {
+        let stacks = self.targets.iter().filter_map(|it| it.stack.as_ref());
+        let mut told: Vec<String> = Vec::new();
+        for stack in stacks.filter(|stack| !stack.under.is_empty()) {
+            let text = stack.to_string();
+            if !told.contains(&text) {
+                told.push(text);
+            }
+        }
+        told
+    }
+}
+
 impl Target {
     /// Whether its files lie in memory, also under file systems on others. A device that is
     /// named itself is what it is, whatever keeps its data.

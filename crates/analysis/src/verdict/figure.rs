@@ -168,6 +168,27 @@ impl<'d> JudgedFigure<'d> {
         (counted != ReadsAndWrites::default()).then_some(counted)
     }
 
+    /// These counters of all targets in sum, which may be 0; `None` where a target does not
+    /// count.
+    pub(super) fn reached(&self, counters: &[&str]) -> Option<u64> {
+        let evidence = self.evidence()?;
+        evidence.devices("target").next()?;
+        let of = |device: &str| -> Option<u64> {
+            // Counters that are switched off stay at 0.
+            if evidence.set_to(&format!("{device}.iostats")) == Some("0") {
+                return None;
+            }
+            let each = counters.iter();
+            each.map(|name| evidence.count(&format!("{device}.{name}")))
+                .sum()
+        };
+        let all: Option<u64> = evidence.devices("target").map(of).sum();
+        // Devices in memory need not count at all (drivers/block/brd.c does not).
+        let is_memory =
+            |stack: &StackLayer| stack.leaves().any(|it| it.kind == LayerKind::MemoryDevice);
+        all.filter(|&counted| counted > 0 || !self.stacks().any(is_memory))
+    }
+
     /// The value of an option of the job.
     #[must_use]
     pub fn option(&self, name: &str) -> Option<&'d str> {

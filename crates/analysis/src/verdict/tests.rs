@@ -355,11 +355,15 @@ fn the_machine_is_looked_at() {
         [R::Maintenance]
     );
     assert_eq!(count("sda.discard_bytes", 64 << 20), [R::Maintenance]);
-    let steal = told(|case| {
-        case.count("cpu.steal_ms", 1000)
-            .count("cpu.idle_ms", 19_000);
-    });
-    assert_eq!(steal, [R::CpuTaken]);
+    let stolen = |ms| {
+        let mut case = Case::new();
+        case.count("cpu.steal_ms", ms)
+            .count("cpu.idle_ms", 20_000 - ms);
+        assert!(case.kinds().contains(&R::CpuTaken));
+        case.doc.verdict.unwrap().level
+    };
+    assert_eq!(stolen(8000), VerdictLevel::Suspect);
+    assert_eq!(stolen(1000), VerdictLevel::Valid);
     let hot = told(|case| {
         case.gauge("sda.celsius", 82.0)
             .gauge("sda.most_celsius", 81.85);

@@ -81,6 +81,7 @@ tables! {
     [write_cache Text "" "its write cache: write back or write through"] row.device.and_then(|device| device.write_cache.as_deref());
     [pcie_link Text "" "its PCIe link"] row.device.and_then(|device| device.pcie_link.as_deref());
     [file_system Text "" "type of the file system that the target lies on"] row.target.and_then(|target| Some(target.file_system.as_ref()?.kind.as_str()));
+    [stack Text "" "what lies under the target, down to the disks"] row.target.and_then(|target| Some(target.stack.as_ref()?.to_string()));
 
     STEPS step(row: (&'v str, &'v StepFacts)) = "steps", "a part of a run with figures of its own";
     [run Text "" "the run"] row.0;

@@ -51,7 +51,7 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
             line(label, &text);
             label = "";
         }
-        for stack in stacks(environment) {
+        for stack in environment.stacks() {
             line("stack", &stack);
         }
     }
@@ -64,20 +64,6 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
         }
     }
     text
-}
-
-/// What lies under the targets, each stack once; of a disk that was named nothing does.
-fn stacks(environment: &Environment) -> Vec<String> {
-    let targets = environment.targets.iter();
-    let stacks = targets.filter_map(|target| target.stack.as_ref());
-    let mut told: Vec<String> = Vec::new();
-    for stack in stacks.filter(|stack| !stack.under.is_empty()) {
-        let text = stack.to_string();
-        if !told.contains(&text) {
-            told.push(text);
-        }
-    }
-    told
 }
 
 /// `valid`, or of how many figures there are reasons not to be.

@@ -19,6 +19,9 @@ use crate::volumes;
 /// `BLK_DEF_MAX_SECTORS_CAP` (include/linux/blkdev.h), 2560 sectors.
 const LARGEST_REQUEST_BYTES: u64 = 1280 * 1024;
 
+/// Requests that a device completed, and those that were merged into them.
+const REQUESTS: [&str; 2] = ["read_ios", "read_merges"];
+
 /// Reads of jobs.
 #[derive(Debug, Clone, Copy, Default)]
 struct JobReads {
@@ -45,7 +48,7 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
 fn of_buffered(figure: &JudgedFigure) -> Option<VerdictReason> {
     let reads = reads_of(figure, is_buffered);
     let text = ReasonKind::CachedReads.sentence().to_owned();
-    let Some(requests) = by_evidence(figure).or_else(|| by_engine(figure)) else {
+    let Some(requests) = figure.reached(&REQUESTS).or_else(|| by_engine(figure)) else {
         return of_machine(figure, reads, text);
     };
     let requests = requests.saturating_sub(reads_of(figure, is_direct).ios);
@@ -68,7 +71,7 @@ fn of_direct(figure: &JudgedFigure) -> Option<VerdictReason> {
     }
     let reads = reads_of(figure, is_direct);
     let text = "direct=1, and yet the page cache answered reads: this file system does not pass direct I/O on".to_owned();
-    let Some(requests) = by_evidence(figure) else {
+    let Some(requests) = figure.reached(&REQUESTS) else {
         return of_machine(figure, reads, text);
     };
     (requests < reads.ios / 2).then(|| found(text, reads, requests))
@@ -136,23 +139,4 @@ fn by_engine(figure: &JudgedFigure) -> Option<u64> {
     disks
         .map(|disk| disk.read_ios.saturating_add(disk.read_merges))
         .reduce(u64::saturating_add)
-}
-
-/// The same by what was read of the machine.
-fn by_evidence(figure: &JudgedFigure) -> Option<u64> {
-    let evidence = figure.evidence()?;
-    evidence.devices("target").next()?;
-    let requests = |device: &str| {
-        // Counters that are switched off stay at 0.
-        if evidence.set_to(&format!("{device}.iostats")) == Some("0") {
-            return None;
-        }
-        let count = |name: &str| evidence.count(&format!("{device}.{name}"));
-        Some(count("read_ios")?.saturating_add(count("read_merges")?))
-    };
-    let all: Option<u64> = evidence.devices("target").map(requests).sum();
-    // Devices in memory need not count at all (drivers/block/brd.c does not).
-    let is_memory =
-        |stack: &StackLayer| stack.leaves().any(|it| it.kind == LayerKind::MemoryDevice);
-    all.filter(|&requests| requests > 0 || !figure.stacks().any(is_memory))
 }

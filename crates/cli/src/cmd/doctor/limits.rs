@@ -15,6 +15,7 @@ const FILES_COMFORTABLE: u64 = 1024;
 pub fn look(topic: &mut Topic) {
     aio(topic);
     io_uring(topic);
+    calls(topic);
     resources(topic);
     block_devices(topic);
 }
@@ -75,6 +76,84 @@ fn io_uring(topic: &mut Topic) {
 
 #[cfg(not(target_os = "linux"))]
 fn io_uring(_topic: &mut Topic) {}
+
+/// System calls that jobs need and a container's filter may block: number, arguments that
+/// the kernel refuses before it changes anything, and what does without.
+#[cfg(target_os = "linux")]
+const CALLS: [(&str, libc::c_long, [libc::c_long; 4], &str); 6] = [
+    // No events (fs/aio.c).
+    (
+        "io_setup",
+        libc::SYS_io_setup,
+        [0; 4],
+        "ioengine=io_uring or psync in place of libaio",
+    ),
+    // Class 7 (block/ioprio.c).
+    (
+        "ioprio_set",
+        libc::SYS_ioprio_set,
+        [1, 0, 7 << 13, 0],
+        "jobs without prio and prioclass",
+    ),
+    // A policy that there is not (kernel/sched/syscalls.c).
+    (
+        "sched_setscheduler",
+        libc::SYS_sched_setscheduler,
+        [0, 99, 0, 0],
+        "jobs without real-time priority",
+    ),
+    // No mask (kernel/sched/syscalls.c).
+    (
+        "sched_setaffinity",
+        libc::SYS_sched_setaffinity,
+        [0, 0, 0, 0],
+        "jobs without cpus_allowed",
+    ),
+    // No file.
+    (
+        "fallocate",
+        libc::SYS_fallocate,
+        [-1, 0, 0, 1],
+        "fallocate=none",
+    ),
+    (
+        "preadv2",
+        libc::SYS_preadv2,
+        [-1, 0, 0, 0],
+        "ioengine=psync in place of pvsync2",
+    ),
+];
+
+#[cfg(target_os = "linux")]
+fn calls(topic: &mut Topic) {
+    let is_blocked = |number, [a, b, c, d]: [libc::c_long; 4]| {
+        // SAFETY: each is refused for its arguments, as said in the table, and no pointer in
+        // them is followed.
+        let status = unsafe { libc::syscall(number, a, b, c, d) };
+        let errno = std::io::Error::last_os_error().raw_os_error();
+        status < 0 && matches!(errno, Some(libc::EPERM | libc::ENOSYS))
+    };
+    let mut blocked = CALLS
+        .iter()
+        .filter(|(_, number, with, _)| is_blocked(*number, *with));
+    let mut is_any = false;
+    for (name, _, _, without) in blocked.by_ref() {
+        is_any = true;
+        let found = format!("the system call {name} is blocked (a container's filter) or missing");
+        topic.add(
+            "system calls",
+            CheckState::Note,
+            found,
+            Some(format!("use {without}")),
+        );
+    }
+    if !is_any {
+        topic.ok("system calls", "those of the engines are allowed");
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn calls(_topic: &mut Topic) {}
 
 fn resources(topic: &mut Topic) {
     let files = getrlimit(Resource::Nofile).current;

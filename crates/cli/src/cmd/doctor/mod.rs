@@ -1,5 +1,7 @@
 //! `fathom doctor`: what works on this machine, what is missing, how to get it.
 
+use std::path::PathBuf;
+
 use fathom_model::Exit;
 use fathom_report::style::wrap;
 use serde::Serialize;
@@ -10,6 +12,7 @@ use crate::out;
 mod limits;
 mod machine;
 mod native;
+mod paths;
 mod tools;
 
 /// Name and version of the document that `--json` prints.
@@ -20,8 +23,13 @@ const SCHEMA: &str = "fathom.doctor/1";
 #[command(after_help = "\
 Examples:
   fathom doctor
+  fathom doctor /mnt/data          # and what lies under this path
   fathom doctor --json | jq -r '.checks[] | select(.state != \"ok\") | .fix'")]
-pub struct Args {}
+pub struct Args {
+    /// Also say what lies under these files, folders or devices
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
 
 /// What a check found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
@@ -94,7 +102,7 @@ impl Topic<'_> {
     }
 }
 
-pub fn run(global: &Global, _args: &Args) -> anyhow::Result<Exit> {
+pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut checks = Vec::new();
     let mut topic = |topic, look: &dyn Fn(&mut Topic)| {
         look(&mut Topic {
@@ -108,6 +116,7 @@ pub fn run(global: &Global, _args: &Args) -> anyhow::Result<Exit> {
     topic("limits", &limits::look);
     topic("records", &|t| machine::room_for_runs(t, &global.runs));
     topic("tools", &tools::look);
+    topic("paths", &|t| paths::look(t, &args.paths));
     let ready = !checks
         .iter()
         .any(|check| check.state == CheckState::Missing);

@@ -3,7 +3,7 @@
 use fathom_campaign::quick::{
     Baseline, Conditions, Notice, SeriesFacts, SeriesLine, Teller, TestFigures, format_size,
 };
-use fathom_model::{Event, RunStatus};
+use fathom_model::{Environment, Event, RunStatus};
 use fathom_report::Style;
 use fathom_report::style::Tone;
 
@@ -53,14 +53,15 @@ impl Screen {
             Notice::Text(text) => out::note(text),
             Notice::Begins(header) => {
                 if let Some(facts) = SeriesFacts::of(header) {
-                    self.begin(facts);
+                    let environment = header.environment.as_ref();
+                    self.begin(facts, &environment.map_or(Vec::new(), Environment::stacks));
                 }
             }
             Notice::Event(event) => self.event(event),
         }
     }
 
-    fn begin(&mut self, facts: SeriesFacts) {
+    fn begin(&mut self, facts: SeriesFacts, stacks: &[String]) {
         for warning in &facts.warnings {
             out::note(format_args!("warning: {warning}"));
         }
@@ -70,6 +71,9 @@ impl Screen {
             facts.host,
             now()
         ));
+        for stack in stacks {
+            self.line(&format!("stack    {stack}"));
+        }
         let with = facts.engine.as_ref();
         let with = with.map_or(String::new(), |engine| format!(" with {engine}"));
         self.line(&format!(

@@ -1,0 +1,283 @@
+//! Places of every kind to keep a file: file systems, devices and servers on each other.
+
+use std::any::Any;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fathom_testkit::{LoopDevice, Mounted, Sshd, Zram, data, program};
+use tempfile::TempDir;
+
+/// Bytes of the measured file.
+pub const BYTES: usize = 8 << 20;
+const IMAGE_BYTES: u64 = 256 << 20;
+
+/// A folder or a device, with what it lies on.
+pub struct Place {
+    /// A folder, or a block device.
+    pub path: PathBuf,
+    /// Everything below whose pages the page cache may hold.
+    pub cached: Vec<PathBuf>,
+    /// What becomes of I/O there, by construction.
+    pub traits: Traits,
+    /// Dropped from the top down.
+    held: Vec<Box<dyn Any>>,
+}
+
+/// What becomes of I/O at a place.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Traits {
+    /// It ends in memory.
+    pub is_memory: bool,
+    /// Another machine has it, as far as this one can tell.
+    pub is_remote: bool,
+    /// It is a device, and no folder.
+    pub is_device: bool,
+    /// Direct reads are answered by the page cache.
+    pub caches_reads: bool,
+    /// Direct writes go to the page cache.
+    pub caches_writes: bool,
+    /// A loop device below keeps its file in the page cache.
+    pub is_cached_below: bool,
+    /// The file system compresses what the test wrote.
+    pub compresses: bool,
+}
+
+pub type Made = Result<Place, String>;
+
+impl Place {
+    fn new(path: PathBuf, held: Box<dyn Any>) -> Self {
+        Self {
+            path,
+            cached: Vec::new(),
+            traits: Traits::default(),
+            held: vec![held],
+        }
+    }
+
+    /// Something on top of it.
+    fn under(mut self, path: PathBuf, held: Box<dyn Any>) -> Self {
+        self.held.insert(0, held);
+        self.path = path;
+        self
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Traits)) -> Self {
+        change(&mut self.traits);
+        self
+    }
+}
+
+fn ran(name: &str, words: &[&str]) -> Result<(), String> {
+    let output = Command::new(program(name)?).args(words).output();
+    let output = output.map_err(|e| format!("{name}: {e}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "{name}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        )),
+    }
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// A folder on this machine's own disk.
+pub fn disk() -> Made {
+    let dir = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).map_err(|e| e.to_string())?;
+    Ok(Place::new(dir.path().to_owned(), Box::new(dir)))
+}
+
+pub fn tmpfs() -> Made {
+    let mounted = Mounted::new(&["-t", "tmpfs", "none"])?;
+    let place = Place::new(mounted.path().to_owned(), Box::new(mounted));
+    Ok(place.with(|it| it.is_memory = true))
+}
+
+pub fn dev_shm() -> Made {
+    let dir = TempDir::new_in("/dev/shm").map_err(|e| e.to_string())?;
+    let place = Place::new(dir.path().to_owned(), Box::new(dir));
+    Ok(place.with(|it| it.is_memory = true))
+}
+
+pub fn zram() -> Made {
+    let zram = Zram::filled(&data(BYTES))?;
+    let place = Place::new(zram.path().to_owned(), Box::new(zram));
+    Ok(place.with(|it| it.is_device = true))
+}
+
+/// A loop device over a file of a place, through the page cache or past it.
+fn loop_on(below: Place, bytes: u64, is_direct: bool) -> Made {
+    let image = below.path.join("image");
+    let file = fs::File::create(&image).map_err(|e| e.to_string())?;
+    file.set_len(bytes).map_err(|e| e.to_string())?;
+    let device = match is_direct {
+        true => LoopDevice::direct(&image)?,
+        false => LoopDevice::over(&image)?,
+    };
+    let mut place = below.under(device.path().to_owned(), Box::new(device));
+    place.cached.push(image);
+    Ok(place.with(|it| {
+        it.is_device = true;
+        it.caches_reads = false;
+        it.caches_writes = false;
+        it.compresses = false;
+        it.is_cached_below |= !is_direct;
+    }))
+}
+
+/// A loop device over a file of a place, as `losetup` makes it.
+pub fn on_loop(below: Made) -> Made {
+    loop_on(below?, BYTES as u64, false)
+}
+
+/// A file system on a device over a file of the disk.
+fn formatted(mkfs: &str, words: &[&str], mount: &[&str]) -> Made {
+    let below = loop_on(disk()?, IMAGE_BYTES, true)?;
+    ran(mkfs, &[words, &[text(&below.path)]].concat())?;
+    let mounted = Mounted::new(&[mount, &[text(&below.path)]].concat())?;
+    let mut place = below.under(mounted.path().to_owned(), Box::new(mounted));
+    place.traits.is_device = false;
+    Ok(place)
+}
+
+pub fn ext4() -> Made {
+    formatted("mkfs.ext4", &["-q", "-F", "-m", "0"], &["-t", "ext4"])
+}
+
+/// On a loop device as `losetup` makes it.
+pub fn ext4_on_cached_loop() -> Made {
+    let below = loop_on(disk()?, IMAGE_BYTES, false)?;
+    ran("mkfs.ext4", &["-q", "-F", "-m", "0", text(&below.path)])?;
+    let mounted = Mounted::new(&[text(&below.path)])?;
+    let place = below.under(mounted.path().to_owned(), Box::new(mounted));
+    Ok(place.with(|it| it.is_device = false))
+}
+
+pub fn ext4_in_memory() -> Made {
+    let below = loop_on(dev_shm()?, 64 << 20, false)?;
+    ran("mkfs.ext4", &["-q", "-F", "-m", "0", text(&below.path)])?;
+    let mounted = Mounted::new(&[text(&below.path)])?;
+    let place = below.under(mounted.path().to_owned(), Box::new(mounted));
+    Ok(place.with(|it| it.is_device = false))
+}
+
+pub fn xfs() -> Made {
+    // xfs wants 300 MB, and its tests less.
+    formatted("mkfs.xfs", &["-q", "--unsupported"], &["-t", "xfs"])
+}
+
+/// Direct writes of data with checksums go through the page cache since Linux 6.15
+/// (968f19c5b1b7, "btrfs: always fallback to buffered write if the inode requires checksum").
+fn guards_checksums() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map_while(|it| it.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}
+
+pub fn btrfs() -> Made {
+    let place = formatted("mkfs.btrfs", &["-q", "-f"], &["-t", "btrfs"])?;
+    Ok(place.with(|it| it.caches_writes = guards_checksums()))
+}
+
+pub fn btrfs_zstd() -> Made {
+    let mount = ["-t", "btrfs", "-o", "compress-force=zstd"];
+    let place = formatted("mkfs.btrfs", &["-q", "-f"], &mount)?;
+    Ok(place.with(|it| {
+        it.caches_writes = guards_checksums();
+        it.compresses = true;
+    }))
+}
+
+pub fn btrfs_of_three() -> Made {
+    let devices: Vec<Place> = (0..3)
+        .map(|_| loop_on(disk()?, IMAGE_BYTES, true))
+        .collect::<Result<_, _>>()?;
+    let paths: Vec<String> = (devices.iter())
+        .map(|it| text(&it.path).to_owned())
+        .collect();
+    let mut words = vec!["-q", "-f", "-d", "raid0", "-m", "raid1"];
+    words.extend(paths.iter().map(String::as_str));
+    ran("mkfs.btrfs", &words)?;
+    let members: Vec<String> = paths.iter().map(|it| format!("device={it}")).collect();
+    let members = members.join(",");
+    let mounted = Mounted::new(&["-t", "btrfs", "-o", &members, &paths[0]])?;
+    let cached = devices.iter().flat_map(|it| it.cached.clone()).collect();
+    let place = Place::new(mounted.path().to_owned(), Box::new(devices));
+    let mut place = place.under(mounted.path().to_owned(), Box::new(mounted));
+    place.cached = cached;
+    Ok(place.with(|it| it.caches_writes = guards_checksums()))
+}
+
+pub fn overlay(below: Made) -> Made {
+    let below = below?;
+    for name in ["lower", "upper", "work"] {
+        fs::create_dir(below.path.join(name)).map_err(|e| e.to_string())?;
+    }
+    let at = |name: &str| below.path.join(name).display().to_string();
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={}",
+        at("lower"),
+        at("upper"),
+        at("work")
+    );
+    let mounted = Mounted::new(&["-t", "overlay", "overlay", "-o", &options])?;
+    Ok(below.under(mounted.path().to_owned(), Box::new(mounted)))
+}
+
+/// A folder that a FUSE server passes on.
+pub fn bindfs(below: Made) -> Made {
+    let mut below = below?;
+    let dir = TempDir::with_prefix("fathom-bindfs-").map_err(|e| e.to_string())?;
+    ran("bindfs", &[text(&below.path), text(dir.path())])?;
+    below.cached.push(below.path.join("data"));
+    let path = dir.path().to_owned();
+    let place = below.under(path, Box::new(Unmounted(dir)));
+    Ok(place.with(|it| {
+        it.caches_reads = true;
+        it.caches_writes = true;
+    }))
+}
+
+pub fn sshfs(below: Made) -> Made {
+    let mut below = below?;
+    let sshd = Sshd::configured(&[], "Subsystem sftp internal-sftp")?;
+    let dir = TempDir::with_prefix("fathom-sshfs-").map_err(|e| e.to_string())?;
+    let from = format!("{}:{}", sshd.host(), text(&below.path));
+    let command = format!("ssh_command={}", sshd.command());
+    ran("sshfs", &["-o", &command, &from, text(dir.path())])?;
+    below.cached.push(below.path.join("data"));
+    let path = dir.path().to_owned();
+    let place = below.under(path.clone(), Box::new(sshd));
+    let place = place.under(path, Box::new(Unmounted(dir)));
+    Ok(place.with(|it| it.is_remote = true))
+}
+
+/// What a FUSE server has mounted on a folder.
+struct Unmounted(TempDir);
+
+impl Drop for Unmounted {
+    fn drop(&mut self) {
+        let _ = ran("umount", &["-l", text(self.0.path())]);
+    }
+}
+
+fn served(mkfs: &str, words: &[&str], kind: &str) -> Made {
+    let place = formatted(mkfs, words, &["-t", kind])?;
+    Ok(place.with(|it| {
+        it.caches_reads = true;
+        it.caches_writes = true;
+    }))
+}
+
+pub fn ntfs() -> Made {
+    program("ntfs-3g")?;
+    served("mkfs.ntfs", &["-q", "-F", "-Q"], "ntfs-3g")
+}
+
+pub fn exfat() -> Made {
+    program("mount.exfat-fuse")?;
+    served("mkfs.exfat", &[], "exfat-fuse")
+}
