@@ -183,10 +183,10 @@ impl<'d> JudgedFigure<'d> {
                 .sum()
         };
         let all: Option<u64> = evidence.devices("target").map(of).sum();
-        // Devices in memory need not count at all (drivers/block/brd.c does not).
-        let is_memory =
-            |stack: &StackLayer| stack.leaves().any(|it| it.kind == LayerKind::MemoryDevice);
-        all.filter(|&counted| counted > 0 || !self.stacks().any(is_memory))
+        // Those of brd count nothing (drivers/block/brd.c).
+        let is_brd =
+            |it: &StackLayer| it.kind == LayerKind::MemoryDevice && it.name.starts_with("ram");
+        all.filter(|&counted| counted > 0 || !self.stacks().any(|it| it.leaves().any(is_brd)))
     }
 
     /// The value of an option of the job.

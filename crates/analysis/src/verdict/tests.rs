@@ -301,6 +301,19 @@ fn depth_is_held_against_littles_law() {
 }
 
 #[test]
+fn a_little_steal_is_a_note() {
+    let stolen = |ms| {
+        let mut case = Case::new();
+        case.count("cpu.steal_ms", ms)
+            .count("cpu.idle_ms", 20_000 - ms);
+        assert!(case.kinds().contains(&R::CpuTaken));
+        case.doc.verdict.unwrap().level
+    };
+    assert_eq!(stolen(8000), VerdictLevel::Suspect);
+    assert_eq!(stolen(1000), VerdictLevel::Valid);
+}
+
+#[test]
 fn the_machine_is_looked_at() {
     let count = |name: &'static str, n: u64| {
         told(move |case| {
@@ -355,15 +368,6 @@ fn the_machine_is_looked_at() {
         [R::Maintenance]
     );
     assert_eq!(count("sda.discard_bytes", 64 << 20), [R::Maintenance]);
-    let stolen = |ms| {
-        let mut case = Case::new();
-        case.count("cpu.steal_ms", ms)
-            .count("cpu.idle_ms", 20_000 - ms);
-        assert!(case.kinds().contains(&R::CpuTaken));
-        case.doc.verdict.unwrap().level
-    };
-    assert_eq!(stolen(8000), VerdictLevel::Suspect);
-    assert_eq!(stolen(1000), VerdictLevel::Valid);
     let hot = told(|case| {
         case.gauge("sda.celsius", 82.0)
             .gauge("sda.most_celsius", 81.85);

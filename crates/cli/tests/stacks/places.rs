@@ -11,13 +11,24 @@ use tempfile::TempDir;
 /// Bytes of the measured file.
 pub const BYTES: usize = 8 << 20;
 const IMAGE_BYTES: u64 = 256 << 20;
+/// Complete at once: the kernel writes no tables of inodes later, beside the job.
+const EXT4: [&str; 6] = [
+    "-q",
+    "-F",
+    "-m",
+    "0",
+    "-E",
+    "lazy_itable_init=0,lazy_journal_init=0",
+];
 
 /// A folder or a device, with what it lies on.
 pub struct Place {
     /// A folder, or a block device.
     pub path: PathBuf,
-    /// Everything below whose pages the page cache may hold.
+    /// Files below whose pages the page cache may hold.
     pub cached: Vec<PathBuf>,
+    /// Devices below, likewise, while they are open.
+    pub devices: Vec<PathBuf>,
     /// What becomes of I/O there, by construction.
     pub traits: Traits,
     /// Dropped from the top down.
@@ -50,6 +61,7 @@ impl Place {
         Self {
             path,
             cached: Vec::new(),
+            devices: Vec::new(),
             traits: Traits::default(),
             held: vec![held],
         }
@@ -119,6 +131,7 @@ fn loop_on(below: Place, bytes: u64, is_direct: bool) -> Made {
     };
     let mut place = below.under(device.path().to_owned(), Box::new(device));
     place.cached.push(image);
+    place.devices.push(place.path.clone());
     Ok(place.with(|it| {
         it.is_device = true;
         it.caches_reads = false;
@@ -144,13 +157,13 @@ fn formatted(mkfs: &str, words: &[&str], mount: &[&str]) -> Made {
 }
 
 pub fn ext4() -> Made {
-    formatted("mkfs.ext4", &["-q", "-F", "-m", "0"], &["-t", "ext4"])
+    formatted("mkfs.ext4", &EXT4, &["-t", "ext4"])
 }
 
 /// On a loop device as `losetup` makes it.
 pub fn ext4_on_cached_loop() -> Made {
     let below = loop_on(disk()?, IMAGE_BYTES, false)?;
-    ran("mkfs.ext4", &["-q", "-F", "-m", "0", text(&below.path)])?;
+    ran("mkfs.ext4", &[&EXT4[..], &[text(&below.path)]].concat())?;
     let mounted = Mounted::new(&[text(&below.path)])?;
     let place = below.under(mounted.path().to_owned(), Box::new(mounted));
     Ok(place.with(|it| it.is_device = false))
@@ -158,7 +171,7 @@ pub fn ext4_on_cached_loop() -> Made {
 
 pub fn ext4_in_memory() -> Made {
     let below = loop_on(dev_shm()?, 64 << 20, false)?;
-    ran("mkfs.ext4", &["-q", "-F", "-m", "0", text(&below.path)])?;
+    ran("mkfs.ext4", &[&EXT4[..], &[text(&below.path)]].concat())?;
     let mounted = Mounted::new(&[text(&below.path)])?;
     let place = below.under(mounted.path().to_owned(), Box::new(mounted));
     Ok(place.with(|it| it.is_device = false))
@@ -169,26 +182,16 @@ pub fn xfs() -> Made {
     formatted("mkfs.xfs", &["-q", "--unsupported"], &["-t", "xfs"])
 }
 
-/// Direct writes of data with checksums go through the page cache since Linux 6.15
-/// (968f19c5b1b7, "btrfs: always fallback to buffered write if the inode requires checksum").
-fn guards_checksums() -> bool {
-    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let mut numbers = release.split('.').map_while(|it| it.parse::<u32>().ok());
-    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
-}
-
+// Direct writes of data with checksums go through the page cache since Linux 6.15, and are
+// written out before they are over (btrfs_direct_write, fs/btrfs/direct-io.c).
 pub fn btrfs() -> Made {
-    let place = formatted("mkfs.btrfs", &["-q", "-f"], &["-t", "btrfs"])?;
-    Ok(place.with(|it| it.caches_writes = guards_checksums()))
+    formatted("mkfs.btrfs", &["-q", "-f"], &["-t", "btrfs"])
 }
 
 pub fn btrfs_zstd() -> Made {
     let mount = ["-t", "btrfs", "-o", "compress-force=zstd"];
     let place = formatted("mkfs.btrfs", &["-q", "-f"], &mount)?;
-    Ok(place.with(|it| {
-        it.caches_writes = guards_checksums();
-        it.compresses = true;
-    }))
+    Ok(place.with(|it| it.compresses = true))
 }
 
 pub fn btrfs_of_three() -> Made {
@@ -208,7 +211,7 @@ pub fn btrfs_of_three() -> Made {
     let place = Place::new(mounted.path().to_owned(), Box::new(devices));
     let mut place = place.under(mounted.path().to_owned(), Box::new(mounted));
     place.cached = cached;
-    Ok(place.with(|it| it.caches_writes = guards_checksums()))
+    Ok(place)
 }
 
 pub fn overlay(below: Made) -> Made {
