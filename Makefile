@@ -14,7 +14,7 @@ target_dir = $(shell $(CARGO) metadata --no-deps --offline --format-version 1 2>
 musl_target = $(shell uname -m)-unknown-linux-musl
 # Clippy in rustc's place, as cargo-clippy runs it, where code is compiled anyway: to
 # check all dependencies besides would take minutes of each clean clone.
-linted = check clippy unit flaky test-guest
+linted = check clippy unit flaky test-guest test-long
 $(linted): private export RUSTC_WORKSPACE_WRAPPER = clippy-driver
 $(linted): private export CLIPPY_ARGS = -Dwarnings__CLIPPY_HACKERY__
 
@@ -70,6 +70,10 @@ flaky: setup ## the tests five times over beside a load that keeps all processor
 .PHONY: test-guest
 test-guest: setup ## the tests that boot a guest with emulated disks; its parts stay in ~/.cache/fathom-guest
 	$(CARGO) test --locked -p fathom-cli --test suite -- guest ledger
+
+.PHONY: test-long
+test-long: setup ## every kind of I/O on every stack of file systems and devices, by both engines, some 8 minutes
+	FATHOM_TEST_LONG=1 $(CARGO) test --locked -p fathom-cli --test suite -- stacks
 
 # Not among those above: what is exported for a target is exported for what it needs, too,
 # "private" or not, and the static binary would be built twice.

@@ -227,10 +227,12 @@ fn line_of(bench: &ProgramUnderTest, path: &Path) -> String {
     its.next().unwrap()["found"].as_str().unwrap().to_owned()
 }
 
-/// Without what differs from one machine to the next: its own disk, numbers of devices,
-/// folders of the test.
+/// Without what differs from one machine to the next: its own disk and kernel, numbers of
+/// devices, folders of the test.
 fn generalized(line: &str, disk: &str) -> String {
     let line = line.replace(disk, "DISK");
+    let line = line.replace(" (direct writes are buffered)", "");
+    let line = line.replace(", direct writes are buffered", "");
     let mut words: Vec<String> = Vec::new();
     for word in line.split(' ') {
         let (word, end) = match word.strip_suffix(',') {

@@ -28,6 +28,7 @@ pub mod cgroup;
 mod claim;
 pub mod command;
 pub mod content;
+pub mod cow;
 mod direct;
 pub mod drives;
 pub mod environment;

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::environment::is_in_memory;
 use fathom_model::{LayerKind, StackLayer};
 
+use crate::cow;
 use crate::identity::{self, existing};
 use crate::mounts::{self, Mount};
 use crate::sys::{Sys, SysBlock, names_in, numbers};
@@ -51,16 +52,10 @@ pub(crate) fn among(sys: &Sys, mounts: &[Mount], path: &Path) -> Option<StackLay
 /// of partitions their disks.
 #[must_use]
 pub fn disks(sys: &Sys, path: &Path) -> Vec<SysBlock> {
-    fn add(sys: &Sys, layer: &StackLayer, found: &mut Vec<SysBlock>) {
-        if !layer.is_device() {
-            return layer.under.iter().for_each(|it| add(sys, it, found));
-        }
-        let node = sys.by_name(&layer.name).map(|node| node.whole());
-        found.extend(node.filter(|node| !found.contains(node)));
-    }
     let mut found = Vec::new();
-    if let Some(stack) = of(sys, path) {
-        add(sys, &stack, &mut found);
+    for layer in of(sys, path).iter().flat_map(StackLayer::first_devices) {
+        let node = sys.by_name(&layer.name);
+        found.extend(node.filter(|node| !found.contains(node)));
     }
     found
 }
@@ -157,7 +152,14 @@ impl Walk<'_> {
                 true => LayerKind::Fuse,
                 false => LayerKind::FileSystem,
             };
-            return layer(layer_kind, under);
+            let data = match kind {
+                "btrfs" => cow::of_btrfs(self.sys, mount, &devices, path),
+                _ => Vec::new(),
+            };
+            return StackLayer {
+                data,
+                ..layer(layer_kind, under)
+            };
         }
         if kind.starts_with("fuse") {
             // What a server of this machine passes on is often its source.
@@ -243,15 +245,13 @@ pub(crate) fn devices(sys: &Sys, mount: &Mount) -> Vec<SysBlock> {
 
 /// The devices of the btrfs that one of them belongs to.
 fn btrfs(sys: &Sys, one: &SysBlock) -> Vec<SysBlock> {
-    let all = sys.path("/sys/fs/btrfs");
-    let of = |uuid: &String| -> Vec<SysBlock> {
-        let names = names_in(&all.join(uuid).join("devices")).into_iter();
+    let of = |dir: PathBuf| -> Vec<SysBlock> {
+        let names = names_in(&dir.join("devices")).into_iter();
         names
             .filter_map(|name| sys.by_name(&name.replace('!', "/")))
             .collect()
     };
-    let found = names_in(&all).iter().map(of).find(|its| its.contains(one));
-    found.unwrap_or_default()
+    cow::btrfs_folder(sys, one).map(of).unwrap_or_default()
 }
 
 /// The folders that an option of an overlay lists, the upper first. A backslash escapes a

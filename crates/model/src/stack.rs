@@ -17,6 +17,10 @@ pub struct StackLayer {
     /// name, where another machine keeps the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<String>,
+    /// How a file system that copies on write keeps the data: `raid0`, `zstd:3`, `nocow`,
+    /// `no checksums`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data: Vec<String>,
     /// How a disk is attached: `nvme`, `scsi`, `virtio`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bus: Option<String>,
@@ -64,6 +68,7 @@ impl StackLayer {
             kind,
             name: name.into(),
             backing: None,
+            data: Vec::new(),
             bus: None,
             size_bytes: None,
             under: Vec::new(),
@@ -79,6 +84,15 @@ impl StackLayer {
     /// What keeps the data.
     pub fn leaves(&self) -> impl Iterator<Item = &Self> {
         self.layers().filter(|layer| layer.under.is_empty())
+    }
+
+    /// The first devices on the way down; of partitions their disks.
+    #[must_use]
+    pub fn first_devices(&self) -> Vec<&Self> {
+        match self.is_device() && self.kind != LayerKind::Partition {
+            true => vec![self],
+            false => self.under.iter().flat_map(Self::first_devices).collect(),
+        }
     }
 
     /// Whether a file system in memory keeps some of the data. Not asked of a device that
@@ -114,7 +128,7 @@ impl StackLayer {
     /// What it is, without what lies under it.
     fn label(&self) -> String {
         let name = text::line(&self.name);
-        let words = [&self.backing, &self.bus].into_iter().flatten();
+        let words = self.backing.iter().chain(&self.data).chain(&self.bus);
         let words = words.map(|word| text::line(word).into_owned());
         let size = self.size_bytes.map(|bytes| units::bytes(bytes as f64));
         let known: Vec<String> = words.chain(size).collect();

@@ -174,8 +174,10 @@ impl<'d> JudgedFigure<'d> {
         let evidence = self.evidence()?;
         evidence.devices("target").next()?;
         let of = |device: &str| -> Option<u64> {
-            // Counters that are switched off stay at 0.
-            if evidence.set_to(&format!("{device}.iostats")) == Some("0") {
+            // Counters that are switched off stay at 0. zram counts however its switch stands
+            // (bio_start_io_acct, drivers/block/zram/zram_drv.c).
+            let is_off = evidence.set_to(&format!("{device}.iostats")) == Some("0");
+            if is_off && !device.starts_with("zram") {
                 return None;
             }
             let each = counters.iter();

@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use fathom_device::{Hold, mounts};
+use fathom_device::{Hold, cow, mounts};
 use fathom_model::text;
 
 use super::QuickError;
@@ -47,17 +47,31 @@ pub fn state(folder: &Path) -> Result<FolderState, QuickError> {
     }
 }
 
-/// Makes the folder and its tag, and takes the lock on it.
+/// Makes the folder and its tag, and takes the lock on it; with `nocow` new files in it are
+/// not copied on write.
 ///
 /// # Errors
-/// When it cannot be made, is not ours, or another run holds it.
-pub fn prepare(folder: &Path) -> Result<Hold, QuickError> {
+/// When it cannot be made, is not ours, holds files that are copied on write, or another run
+/// holds it.
+pub fn prepare(folder: &Path, nocow: bool) -> Result<Hold, QuickError> {
     match state(folder)? {
         FolderState::Foreign => return Err(QuickError::NotOurs(folder.to_owned())),
+        FolderState::Ours { files, .. } if nocow && !cow::is_nocow(folder) => {
+            if files.iter().any(|(name, _)| is_test_file(name)) {
+                return Err(copied(folder));
+            }
+        }
         FolderState::Absent => {
             fs::create_dir(folder).map_err(|source| QuickError::file(folder, source))?;
         }
         FolderState::Ours { .. } => {}
+    }
+    if nocow && !cow::is_nocow(folder) {
+        cow::set_nocow(folder).map_err(|source| {
+            // It is empty, or it was there before.
+            let _ = fs::remove_dir(folder);
+            QuickError::file(folder, source)
+        })?;
     }
     let tag = folder.join(TAG);
     if !is_tagged(folder) {
@@ -140,6 +154,15 @@ pub(super) fn strange(folder: &Path, what: &Path, is: &str) -> QuickError {
     ))
 }
 
+/// A file with data stays what it was made as.
+pub(super) fn copied(folder: &Path) -> QuickError {
+    let folder = folder.display();
+    QuickError::Refused(format!(
+        "{folder} holds test files that are copied on write, and --nocow is for new files\n  \
+         to do: remove them with the word cleanup, or leave out --nocow"
+    ))
+}
+
 fn is_tagged(folder: &Path) -> bool {
     let tag = folder.join(TAG);
     if !tag.symlink_metadata().is_ok_and(|meta| meta.is_file()) {
@@ -180,11 +203,11 @@ mod tests {
         let folder = dir.path().join("stb-testdir");
         assert_eq!(state(&folder).unwrap(), FolderState::Absent);
         assert!(!clean(&folder).unwrap());
-        let hold = prepare(&folder).unwrap();
+        let hold = prepare(&folder, false).unwrap();
         let tag = fs::read_to_string(folder.join(TAG)).unwrap();
         assert_eq!(tag, format!("{SIGNATURE}\n"));
         assert!(
-            prepare(&folder)
+            prepare(&folder, false)
                 .unwrap_err()
                 .to_string()
                 .contains("another run uses")
@@ -223,7 +246,7 @@ mod tests {
                     .to_string()
                     .contains("not removed")
             );
-            assert!(prepare(&folder).is_err());
+            assert!(prepare(&folder, false).is_err());
         }
         assert!(folder.join("thesis.txt").exists());
         // An empty folder may be used, but is not removed: nobody tagged it.
@@ -236,7 +259,7 @@ mod tests {
     fn nothing_is_removed_from_a_folder_that_holds_something_else() {
         let dir = tempfile::tempdir().unwrap();
         let folder = dir.path().join("stb-testdir");
-        drop(prepare(&folder).unwrap());
+        drop(prepare(&folder, false).unwrap());
         fs::write(folder.join("16files.3"), "x").unwrap();
         let refused = |name: &str| {
             let told = clean(&folder).unwrap_err().to_string();
@@ -264,7 +287,7 @@ mod tests {
     fn a_link_of_the_name_is_never_followed() {
         let dir = tempfile::tempdir().unwrap();
         let real = dir.path().join("real");
-        drop(prepare(&real).unwrap());
+        drop(prepare(&real, false).unwrap());
         let link = dir.path().join("stb-testdir");
         std::os::unix::fs::symlink(&real, &link).unwrap();
         assert!(clean(&link).is_err());

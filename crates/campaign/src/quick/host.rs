@@ -29,11 +29,12 @@ pub trait QuickHost {
     /// When there is none that is known, or it fails.
     fn install_fio(&self) -> Result<(), QuickError>;
 
-    /// Makes the folder of the test files, with its tag, unless it is there.
+    /// Makes the folder of the test files, with its tag, unless it is there; with `nocow` so
+    /// that new files in it are not copied on write.
     ///
     /// # Errors
-    /// When it cannot be made, is not ours, or another run uses it.
-    fn prepare(&self, folder: &Path) -> Result<Hold, QuickError>;
+    /// When it cannot be made, is not ours, holds files that are copied, or another run uses it.
+    fn prepare(&self, folder: &Path, nocow: bool) -> Result<Hold, QuickError>;
 
     /// Removes the folder of the test files; `false` when there was none.
     ///
@@ -192,6 +193,17 @@ impl Site {
                 "{parent} cannot be written by this user; name another folder"
             )));
         }
+        if order.nocow
+            && self
+                .file_system
+                .as_deref()
+                .is_some_and(|kind| kind != "btrfs")
+        {
+            return Err(QuickError::Refused(format!(
+                "--nocow is for btrfs, and {parent} is on {}\n  to do: leave out --nocow",
+                self.file_system.as_deref().unwrap_or_default()
+            )));
+        }
         let held_bytes = match &self.state {
             FolderState::Ours { held_bytes, .. } => *held_bytes,
             _ => 0,
@@ -278,6 +290,7 @@ mod tests {
             only: None,
             runtime_s: None,
             size_bytes: None,
+            nocow: false,
             may_install: false,
             dry_run: false,
             options: RunOptions::default(),

@@ -96,8 +96,8 @@ impl QuickHost for LocalHost {
         install::judge(status.code())
     }
 
-    fn prepare(&self, folder: &Path) -> Result<Hold, QuickError> {
-        folder::prepare(folder)
+    fn prepare(&self, folder: &Path, nocow: bool) -> Result<Hold, QuickError> {
+        folder::prepare(folder, nocow)
     }
 
     fn clean(&self, folder: &Path) -> Result<bool, QuickError> {

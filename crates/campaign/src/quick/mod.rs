@@ -430,7 +430,9 @@ pub fn run(
     // A folder that is there is held before others rely on it; one that is not is
     // made once nobody stands against the run.
     let is_there = matches!(&site.state, FolderState::Ours { files, .. } if !files.is_empty());
-    let held = is_there.then(|| host.prepare(&facts.folder)).transpose()?;
+    let held = is_there
+        .then(|| host.prepare(&facts.folder, facts.nocow))
+        .transpose()?;
     if control.stop_requests() > 0 {
         return Err(QuickError::Interrupted);
     }
@@ -449,7 +451,7 @@ pub fn run(
     ready.hold(control)?;
     let _hold = match held {
         Some(held) => held,
-        None => host.prepare(&facts.folder)?,
+        None => host.prepare(&facts.folder, facts.nocow)?,
     };
     let observer = RefCell::new(observer);
     let tell = |notice: Notice| (observer.borrow_mut())(notice);

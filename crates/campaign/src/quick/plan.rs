@@ -34,6 +34,9 @@ pub struct QuickRequest {
     pub runtime_s: Option<u32>,
     /// Size in bytes of a set of files in place of the group's.
     pub size_bytes: Option<u64>,
+    /// Whether its test files are made without copy-on-write (btrfs).
+    #[serde(default)]
+    pub nocow: bool,
     /// Whether a missing fio may be installed.
     pub may_install: bool,
     /// Whether it is only shown: nothing is installed.
@@ -138,6 +141,9 @@ pub struct SeriesFacts {
     /// Whether the test files lie in memory, so that nothing is a percentage of a disk.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub in_memory: bool,
+    /// Whether the test files were made without copy-on-write.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nocow: bool,
     /// Every test, those left out included.
     pub tests: Vec<PlannedTest>,
     /// What makes all figures doubtful, a sentence each.
@@ -191,6 +197,7 @@ impl SeriesFacts {
             size_bytes: order.size_bytes(),
             shortened: order.runtime_s() != order.group.runtime_s
                 || order.size_bytes() != order.group.size_bytes(),
+            nocow: order.nocow,
             in_memory: site.environment.targets.iter().any(Target::is_in_memory),
             tests: tests.collect(),
             warnings,
@@ -347,6 +354,7 @@ mod tests {
             only: None,
             runtime_s: None,
             size_bytes: None,
+            nocow: false,
             may_install: false,
             dry_run: false,
             options: RunOptions::default(),

@@ -214,6 +214,7 @@ mod tests {
             runtime_s: 5,
             size_bytes: 512 << 20,
             shortened: false,
+            nocow: false,
             in_memory: false,
             tests: tests.iter().map(planned).collect(),
             warnings: vec![],

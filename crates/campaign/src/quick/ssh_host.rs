@@ -17,7 +17,7 @@ use fathom_model::environment::{FileSystem, Target};
 use fathom_model::{Environment, Exit, FailureKind, RunStatus};
 use fathom_record::Header;
 
-use super::folder::strange;
+use super::folder::{copied, strange};
 use super::host::{FioFacts, FolderState, QuickHost, Site};
 use super::install::{self, INSTALL_FIO};
 use super::plan::{FOLDER, SeriesFacts};
@@ -77,10 +77,19 @@ fn look_script() -> String {
     )
 }
 
-fn prepare_script() -> String {
+fn prepare_script(nocow: bool) -> String {
+    // What lsattr(1) and chattr(1) call it is C.
+    let how = match nocow {
+        true => {
+            "c=$(lsattr -d \"$f\" | sed 's/ .*//'); case $c in *C*) ;; *) \
+             for x in \"$f\"/[0-9]*file*.[0-9]*; do if [ -e \"$x\" ]; then echo copied; exit 0; fi; done; \
+             chattr +C \"$f\" || exit 92;; esac; "
+        }
+        false => "",
+    };
     format!(
         "f=$1 t=$2 g=$3; {STATE}; case $s in foreign) echo foreign; exit 0;; \
-         absent) mkdir \"$f\" || exit 92;; esac; \
+         absent) mkdir \"$f\" || exit 92;; esac; {how}\
          if [ \"$s\" = ours ]; then :; else echo \"$g\" > \"$f/$t\" || exit 92; fi; echo done"
     )
 }
@@ -129,6 +138,7 @@ impl SshHost {
             .output(script, &[&text(folder), TAG, SIGNATURE])?;
         match (output.code, output.stdout.lines().last()) {
             (Some(0), Some("foreign")) => Err(QuickError::NotOurs(folder.to_owned())),
+            (Some(0), Some("copied")) => Err(copied(folder)),
             (Some(0), Some(word)) => match word.split_once(' ') {
                 Some(("strange", name)) => Err(strange(
                     folder,
@@ -170,8 +180,8 @@ impl QuickHost for SshHost {
         install::judge(ended.code)
     }
 
-    fn prepare(&self, folder: &Path) -> Result<Hold, QuickError> {
-        self.change(&prepare_script(), folder)?;
+    fn prepare(&self, folder: &Path, nocow: bool) -> Result<Hold, QuickError> {
+        self.change(&prepare_script(nocow), folder)?;
         Ok(Hold::default())
     }
 
@@ -551,6 +561,7 @@ impl QuickRequest {
         ] {
             value.into_iter().for_each(|value| option(name, value));
         }
+        words.extend(self.nocow.then(|| "--nocow".to_owned()));
         words.extend(["--".into(), "here".into()]);
         words.extend(self.path.as_deref().map(text));
         words.extend(self.only.clone());
@@ -564,7 +575,12 @@ mod tests {
 
     #[test]
     fn scripts_pass_through_any_login_shell() {
-        for script in [ENTER, &look_script(), &prepare_script(), &clean_script()] {
+        for script in [
+            ENTER,
+            &look_script(),
+            &prepare_script(true),
+            &clean_script(),
+        ] {
             assert!(!script.contains('\n') && !script.contains('!'), "{script}");
         }
     }

@@ -43,7 +43,12 @@ pub(crate) fn tasks(
     };
     let tests = (first..).zip(&planned.script.0).map(test);
     let hold = Rc::clone(folders.entry(folder.clone()).or_default());
-    let made = SeriesFolder { folder, hold }.task(name);
+    let made = SeriesFolder {
+        folder,
+        nocow: order.nocow,
+        hold,
+    }
+    .task(name);
     Ok(std::iter::once(made).chain(tests).collect())
 }
 
@@ -52,6 +57,7 @@ pub(crate) fn tasks(
 #[derive(Debug)]
 struct SeriesFolder {
     folder: PathBuf,
+    nocow: bool,
     hold: Rc<RefCell<Option<Hold>>>,
 }
 
@@ -83,7 +89,7 @@ impl Act for SeriesFolder {
         let prepared = match hold.take() {
             // Another series of this run was here.
             Some(held) => Ok(held),
-            None => LocalHost::default().prepare(&self.folder),
+            None => LocalHost::default().prepare(&self.folder, self.nocow),
         };
         let end = match prepared {
             Ok(held) => {

@@ -171,6 +171,7 @@ pub(super) const KINDS: &[StepKind] = &[
             "test": Text, "Runs this test only.";
             "runtime": Whole(1, MANY), "Seconds of each timed test.";
             "size": Size, "Size of each set of files.";
+            "nocow": Flag, "Makes its files without copy-on-write (btrfs).";
         },
     },
     StepKind {

@@ -102,6 +102,9 @@ pub struct StudyQuick {
     pub runtime_s: Option<u32>,
     /// Size of each set of files.
     pub size_bytes: Option<u64>,
+    /// Whether its files are made without copy-on-write (btrfs).
+    #[serde(default)]
+    pub nocow: bool,
 }
 
 /// A command that is run with `sh`.
@@ -233,6 +236,7 @@ fn quick(reading: &mut StudyReader, node: &TomlNode) -> StudyQuick {
         test: fields.owned("test"),
         runtime_s: fields.whole32("runtime"),
         size_bytes: fields.size("size"),
+        nocow: fields.is_on("nocow"),
     }
 }
 

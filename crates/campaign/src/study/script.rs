@@ -79,6 +79,7 @@ impl StudyQuick {
             only: self.test.clone(),
             runtime_s: self.runtime_s,
             size_bytes: self.size_bytes,
+            nocow: self.nocow,
             may_install: false,
             dry_run: true,
             options: RunOptions {

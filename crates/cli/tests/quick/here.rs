@@ -8,7 +8,7 @@ use fathom_testkit::{SmallFs, skip};
 use serde_json::Value;
 
 use crate::quick::support::{
-    Ended, Place, SECOND, SMALL_GROUP, await_that, programs_without, script, signal,
+    Ended, Place, SECOND, SMALL_GROUP, await_that, btrfs, programs_without, script, signal,
 };
 
 const TAG: &str = "Signature: 8a477f597d28d172789f06886806bc55\n";
@@ -673,5 +673,54 @@ fn nothing_is_made_where_no_record_can_be() {
         .code(6)
         .complains("link: no record can be made there: it is a link that leads nowhere")
         .complains("--runs");
+    assert!(!place.test_folder().exists());
+}
+
+#[test]
+fn test_files_are_made_without_copy_on_write() {
+    let test = "test_files_are_made_without_copy_on_write";
+    let (mounted, _device) = match btrfs() {
+        Ok(made) => made,
+        Err(reason) => return skip(test, &reason),
+    };
+    let place = Place::new();
+    let at = mounted.path().to_str().unwrap();
+    let quick = ["quick", "here", at, "--group", "small.toml"];
+    let nocow = [&quick[..], &["--nocow"]].concat();
+    place.run(&[&nocow[..], &["--dry-run"]].concat()).code(0);
+    assert!(!mounted.path().join("stb-testdir").exists());
+    place.run(&nocow).code(0);
+    let file = mounted.path().join("stb-testdir/2files.1");
+    let file = file.to_str().unwrap();
+    place
+        .run(&["doctor", file])
+        .says("btrfs (nocow, no checksums)");
+    // It goes on with files that were made so.
+    place.run(&nocow).code(0);
+    place.run(&["quick", "here", at, "cleanup"]).code(0);
+    // Those with data stay as they were made.
+    place.run(&quick).code(0);
+    let ended = place.run(&nocow).code(4);
+    ended.complains("holds test files that are copied on write");
+    // A plan file asks for the same.
+    place.run(&["quick", "here", at, "cleanup"]).code(0);
+    let small = place.path().join("small.toml").display().to_string();
+    let plan = format!(
+        "engine = \"native\"\n[[step]]\nname = \"one\"\nquick = \"{at}\"\ngroup = \"{small}\"\nnocow = true\n"
+    );
+    fs::write(place.path().join("plan.toml"), plan).unwrap();
+    place.run(&["run", "plan.toml"]).code(0);
+    place.run(&["doctor", file]).says("nocow");
+    // Elsewhere there is no such thing.
+    let place = Place::new();
+    let ended = place.run(&[
+        "quick",
+        "here",
+        "target",
+        "--group",
+        "small.toml",
+        "--nocow",
+    ]);
+    ended.code(4).complains("--nocow is for btrfs, and ");
     assert!(!place.test_folder().exists());
 }

@@ -5,7 +5,9 @@ use std::fs;
 use fathom_testkit::{SmallFs, Sshd, skip};
 use serde_json::Value;
 
-use crate::quick::support::{Ended, Place, SECOND, await_that, programs_without, script, signal};
+use crate::quick::support::{
+    Ended, Place, SECOND, await_that, btrfs, programs_without, script, signal,
+};
 
 const BOTH_MODES: [&str; 2] = ["self", "fio"];
 
@@ -380,5 +382,32 @@ fn a_kill_of_fathom_ends_the_other_side_too() {
         signal(&child, "-KILL");
         child.wait().unwrap();
         there.wait_for_nothing_left();
+    }
+}
+
+#[test]
+fn test_files_are_made_without_copy_on_write_there() {
+    let test = "test_files_are_made_without_copy_on_write_there";
+    for mode in BOTH_MODES {
+        let (mounted, _device) = match btrfs() {
+            Ok(made) => made,
+            Err(reason) => return skip(test, &reason),
+        };
+        let there = match There::new(Place::new(), &[]) {
+            Ok(there) => there,
+            Err(reason) => return skip(test, &reason),
+        };
+        let at = mounted.path().to_str().unwrap();
+        let quick = there.quick(at, mode);
+        let nocow = [&quick[..], &["--nocow"]].concat();
+        there.place.run(&nocow).code(0);
+        let file = mounted.path().join("stb-testdir/2files.1");
+        let ended = there.place.run(&["doctor", file.to_str().unwrap()]);
+        ended.says("nocow");
+        let cleanup = ["quick", there.server.host(), at, "cleanup"];
+        there.place.run(&cleanup).code(0);
+        there.place.run(&quick).code(0);
+        let ended = there.place.run(&nocow).code(4);
+        ended.complains("holds test files that are copied on write");
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use fathom_testkit::{LoopDevice, Mounted, program};
 pub use fathom_testkit::{await_that, signal};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -29,6 +30,18 @@ tests = [
   { name = "2 files, rnd 4k readwrites, native aio", files = 2, engine = "native aio", depth = 4, bs = "4k", rw = "randrw", init = true },
 ]
 "#;
+/// A btrfs of its own.
+pub fn btrfs() -> Result<(Mounted, LoopDevice), String> {
+    let device = LoopDevice::new(256 << 20)?;
+    let mut make = Command::new(program("mkfs.btrfs")?);
+    let made = make.arg("-q").arg(device.path()).status();
+    if !made.map_err(|e| e.to_string())?.success() {
+        return Err("mkfs.btrfs failed".to_owned());
+    }
+    let mounted = Mounted::new(&["-t", "btrfs", device.path().to_str().unwrap()])?;
+    Ok((mounted, device))
+}
+
 /// The name of its second test.
 pub const SECOND: &str = "2 files, rnd 4k writes";
 

@@ -2,7 +2,7 @@
 //! that of a hypervisor.
 
 use fathom_model::environment::is_in_memory;
-use fathom_model::{Direction, EvidenceSum, ReasonKind, VerdictReason, units};
+use fathom_model::{Direction, EvidenceSum, ReasonKind, StackLayer, VerdictReason, units};
 
 use super::throttled;
 use crate::verdict::JudgedFigure;
@@ -44,8 +44,9 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
         let text = format!("the file of {device} lies in memory ({kind}): no storage was measured");
         return Some(VerdictReason::found(ReasonKind::CachedBelow, text, []));
     }
-    let below = evidence.devices("under").filter(|under| *under != device);
-    let reached: Vec<u64> = below
+    let below = below(figure, device);
+    let reached: Vec<u64> = (evidence.devices("under"))
+        .filter(|under| *under != device && below.as_ref().is_none_or(|its| its.contains(under)))
         .filter_map(|under| evidence.count(&format!("{under}.{name}")))
         .collect();
     let reached = reached.iter().copied().reduce(u64::saturating_add)? as f64;
@@ -59,6 +60,15 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
     );
     let numbers = [("moved_bytes", moved), ("reached_bytes", reached)];
     Some(VerdictReason::found(ReasonKind::CachedBelow, text, numbers))
+}
+
+/// The devices right under a loop device's file; those further down count the same again.
+/// `None`: its stack is not known.
+fn below<'d>(figure: &JudgedFigure<'d>, device: &str) -> Option<Vec<&'d str>> {
+    let mut layers = figure.stacks().flat_map(StackLayer::layers);
+    let its = layers.find(|layer| layer.name == device)?;
+    let right_under = its.under.iter().flat_map(StackLayer::first_devices);
+    Some(right_under.map(|layer| layer.name.as_str()).collect())
 }
 
 /// A disk that says it turns, and answers random reads faster than one can. Virtual disks

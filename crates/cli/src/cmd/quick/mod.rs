@@ -92,6 +92,9 @@ pub struct SeriesArgs {
     /// Size of each set of files, to shorten a trial (for example 64M)
     #[arg(long, value_name = "SIZE", value_parser = super::size)]
     size: Option<u64>,
+    /// Make the test files without copy-on-write (btrfs)
+    #[arg(long)]
+    nocow: bool,
     /// Never install fio
     #[arg(long)]
     no_install: bool,
@@ -211,6 +214,7 @@ impl SeriesArgs {
             only: self.test.clone(),
             runtime_s: self.runtime,
             size_bytes: self.size,
+            nocow: self.nocow,
             may_install: !self.no_install,
             dry_run: self.run.dry_run,
             options: options.map_err(|error| QuickError::Order(error.to_string()))?,
