@@ -12,7 +12,7 @@ use fathom_testkit::{LoopDevice, ProgramUnderTest, skip};
 use crate::command_line::{commands, help};
 
 /// Options and arguments that name what is there to be read, or a folder of records.
-const READ: [&str; 23] = [
+const READ: [&str; 24] = [
     "--dev",
     "--dir",
     "--file",
@@ -25,6 +25,7 @@ const READ: [&str; 23] = [
     "--t2a",
     "--t2b",
     "ab FILE",
+    "doctor PATH",
     "find FILE",
     "import PATH",
     "job check FILE",
