@@ -210,8 +210,8 @@ impl Lab {
             _ => self.ext4.path().join("file"),
         };
         let job = self.bench.file("job.fio", &shape.job(&target));
-        let words = ["--runs", &self.records, "job", "run"];
-        let words = [&words[..], &[job.to_str().unwrap(), "-q", "--json"]].concat();
+        let job = job.to_str().unwrap();
+        let words = ["--runs", &self.records, "job", "run", job, "-q", "--json"];
         let more = ["--engine", shape.engine, "--interval", "200ms"];
         let writes = !shape.is_direct && target.starts_with("/dev");
         // Loop and zram devices have no serial number: their path and size confirm them.

@@ -46,6 +46,12 @@ enum Io {
     SyncedWrites,
 }
 
+impl Io {
+    fn is_read(self) -> bool {
+        matches!(self, Self::WarmReads | Self::ColdReads)
+    }
+}
+
 const IOS: [Io; 4] = [
     Io::WarmReads,
     Io::ColdReads,
@@ -76,7 +82,6 @@ enum Label {
 
 /// By construction, before anything is run.
 fn label(place: Traits, io: Io, is_direct: bool) -> Label {
-    let is_read = matches!(io, Io::WarmReads | Io::ColdReads);
     let is_absorbed = match (io, is_direct) {
         (Io::WarmReads, true) => place.caches_reads || place.compresses,
         (Io::UnsyncedWrites, true) => place.caches_writes,
@@ -91,7 +96,7 @@ fn label(place: Traits, io: Io, is_direct: bool) -> Label {
         () if is_unsynced => Label::NotValid,
         () if is_absorbed => Label::Invalid,
         // Fewer bytes are read than the file has; the data that is written may not shrink.
-        () if place.compresses && is_read => Label::NotValid,
+        () if place.compresses && io.is_read() => Label::NotValid,
         () if place.compresses => Label::NotJudged,
         () if place.is_cached_below && matches!(io, Io::WarmReads | Io::UnsyncedWrites) => {
             Label::NotValid
@@ -145,7 +150,7 @@ impl Filled {
             false => place.path.join("data"),
         };
         let filled = match place.traits.compresses {
-            true => vec![7; BYTES].iter().map(|b| b + 1).collect(),
+            true => vec![8; BYTES],
             false => data(BYTES),
         };
         fs::write(&file, filled).map_err(|e| format!("{}: {e}", file.display()))?;
@@ -166,8 +171,8 @@ impl Filled {
         }
     }
 
-    /// Stored, and in the page cache of every layer or in none. That of a device lasts until
-    /// nobody has it open.
+    /// Leaves everything stored, and in the page cache of every layer or of none. The pages of
+    /// a device are dropped at its last close.
     fn ready_for(&self, io: Io) -> fs::File {
         let open = fs::File::open(&self.file).unwrap();
         self.stored();
@@ -204,7 +209,7 @@ impl Filled {
         let confirmed = format!("{}={BYTES}", self.file.display());
         let words = ["job", "run", job.to_str().unwrap(), "-q", "--json"];
         let mut words = [&words[..], &["--engine", engine]].concat();
-        if self.place.traits.is_device && how.starts_with("rw=randwrite") {
+        if self.place.traits.is_device && !io.is_read() {
             words.extend(["--destroy", &confirmed]);
         }
         let output = bench.run(&words);

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::environment::kernel_number;
 use crate::mounts::Mount;
 use crate::sys::{Sys, SysBlock, names_in, text};
 
@@ -99,12 +100,9 @@ pub fn set_nocow(_: &Path) -> io::Result<()> {
 /// change beneath them, and written out before the write is over (`btrfs_direct_write`,
 /// fs/btrfs/direct-io.c).
 fn guards_checksums(sys: &Sys) -> bool {
-    let release = text(&sys.path("/proc/sys/kernel/osrelease")).unwrap_or_default();
-    let mut numbers = release.split('.').map_while(|it| it.parse::<u32>().ok());
-    matches!(
-        (numbers.next(), numbers.next()),
-        (Some(6), Some(15..)) | (Some(7..), _)
-    )
+    let release = text(&sys.path("/proc/sys/kernel/osrelease"));
+    let number = release.and_then(|it| kernel_number(&it));
+    number.is_some_and(|it| it >= (6, 15))
 }
 
 /// `FS_NOCOMP_FL` (include/uapi/linux/fs.h).

@@ -26,6 +26,14 @@ pub fn booted() -> Boot {
     }
 }
 
+/// Major and minor number of a kernel's release: (6, 15) of `6.15.0-rc1`; `None` where it does
+/// not begin with them.
+#[must_use]
+pub fn kernel_number(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(['.', '-', '+']).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
 /// As [`capture`], with /proc, /sys and /dev from `sys`; names and numbers that
 /// only the running kernel can tell come from that one.
 #[must_use]

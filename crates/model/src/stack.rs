@@ -116,8 +116,8 @@ impl StackLayer {
     }
 }
 
-/// `ext4 → loop3 (/img/a) → ext4 → vda1 → vda (virtio, 256 GiB)`; members that lie on the same
-/// stand beside each other: `btrfs → loop8, loop9, loop10 → ext4 → vda`.
+/// `ext4 → loop3 (/img/a) → ext4 → vda1 → vda (virtio, 256 GiB)`; members on the
+/// same device are listed together: `btrfs → loop8, loop9, loop10 → ext4 → vda`.
 impl fmt::Display for StackLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.label(), below(&self.under))

@@ -109,7 +109,7 @@ pub fn data(bytes: usize) -> Vec<u8> {
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// An ext4 file system on a [`LoopDevice`]; unmounted when dropped.
+/// A file system on a [`LoopDevice`]; unmounted when dropped.
 #[derive(Debug)]
 pub struct SmallFs {
     // Order matters: it is unmounted before the device is detached.
@@ -118,7 +118,7 @@ pub struct SmallFs {
 }
 
 impl SmallFs {
-    /// Mounts a file system on a device of `bytes`, with `options` (`""` for none).
+    /// Mounts an ext4 on a device of `bytes`, with `options` (`""` for none).
     ///
     /// # Errors
     /// Why this machine cannot.
@@ -131,9 +131,20 @@ impl SmallFs {
     /// # Errors
     /// Why this machine cannot.
     pub fn on(device: LoopDevice, options: &str) -> Result<Self, String> {
-        run("mkfs.ext4", &["-q", "-F", "-m", "0", text(device.path())])?;
         let options = if options.is_empty() { "rw" } else { options };
-        let mounted = Mounted::new(&["-o", options, text(device.path())])?;
+        let make = ["mkfs.ext4", "-q", "-F", "-m", "0"];
+        Self::made(device, &make, &["-o", options])
+    }
+
+    /// One of any kind: the program that makes it and the arguments of mount(8), both without
+    /// the device.
+    ///
+    /// # Errors
+    /// Why this machine cannot.
+    pub fn made(device: LoopDevice, make: &[&str], mount: &[&str]) -> Result<Self, String> {
+        let at = [text(device.path())];
+        run(make[0], &[&make[1..], &at].concat())?;
+        let mounted = Mounted::new(&[mount, &at].concat())?;
         Ok(Self { mounted, device })
     }
 

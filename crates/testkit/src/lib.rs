@@ -99,7 +99,10 @@ pub fn root() -> Result<(), String> {
 }
 
 /// Runs a program to its end and gives what it wrote to stdout.
-fn run(name: &str, args: &[&str]) -> Result<String, String> {
+///
+/// # Errors
+/// When it is not there or fails, with what it said.
+pub fn run(name: &str, args: &[&str]) -> Result<String, String> {
     let output = Command::new(program(name)?)
         .args(args)
         .output()

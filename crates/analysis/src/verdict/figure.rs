@@ -149,42 +149,41 @@ impl<'d> JudgedFigure<'d> {
     /// What the targets counted; `None` where they count nothing.
     #[must_use]
     pub fn counted(&self) -> Option<ReadsAndWrites> {
-        let evidence = self.evidence()?;
-        let sum = |figure: &str| {
-            let targets = evidence.devices("target");
-            let counts = targets.map(|device| evidence.count(&format!("{device}.{figure}")));
-            counts
-                .collect::<Option<Vec<u64>>>()
-                .map(|all| all.iter().sum())
-        };
-        evidence.devices("target").next()?;
         let counted = ReadsAndWrites {
-            read_ios: sum("read_ios")?,
-            write_ios: sum("write_ios")?,
-            read_bytes: sum("read_bytes")?,
-            write_bytes: sum("write_bytes")?,
+            read_ios: self.sum_of_targets("read_ios")?,
+            write_ios: self.sum_of_targets("write_ios")?,
+            read_bytes: self.sum_of_targets("read_bytes")?,
+            write_bytes: self.sum_of_targets("write_bytes")?,
         };
         // A device whose counters are switched off (iostats) counts nothing at all.
         (counted != ReadsAndWrites::default()).then_some(counted)
+    }
+
+    /// A counter of all targets in sum; `None` where there is no target, or one has none.
+    fn sum_of_targets(&self, counter: &str) -> Option<u64> {
+        let evidence = self.evidence()?;
+        let mut targets = evidence.devices("target").peekable();
+        targets.peek()?;
+        targets
+            .map(|device| evidence.count(&format!("{device}.{counter}")))
+            .sum()
     }
 
     /// These counters of all targets in sum, which may be 0; `None` where a target does not
     /// count.
     pub(super) fn reached(&self, counters: &[&str]) -> Option<u64> {
         let evidence = self.evidence()?;
-        evidence.devices("target").next()?;
-        let of = |device: &str| -> Option<u64> {
-            // Counters that are switched off stay at 0. zram counts however its switch stands
-            // (bio_start_io_acct, drivers/block/zram/zram_drv.c).
-            let is_off = evidence.set_to(&format!("{device}.iostats")) == Some("0");
-            if is_off && !device.starts_with("zram") {
-                return None;
-            }
-            let each = counters.iter();
-            each.map(|name| evidence.count(&format!("{device}.{name}")))
-                .sum()
+        // Counters that are switched off stay at 0. zram counts even then
+        // (bio_start_io_acct, drivers/block/zram/zram_drv.c).
+        let is_off = |device: &str| {
+            evidence.set_to(&format!("{device}.iostats")) == Some("0")
+                && !device.starts_with("zram")
         };
-        let all: Option<u64> = evidence.devices("target").map(of).sum();
+        if evidence.devices("target").any(is_off) {
+            return None;
+        }
+        let each = counters.iter();
+        let all: Option<u64> = each.map(|name| self.sum_of_targets(name)).sum();
         // Those of brd count nothing (drivers/block/brd.c).
         let is_brd =
             |it: &StackLayer| it.kind == LayerKind::MemoryDevice && it.name.starts_with("ram");
@@ -284,6 +283,13 @@ impl<'d> JudgedFigure<'d> {
     pub(super) fn stacks(&self) -> impl Iterator<Item = &'d StackLayer> {
         let targets = self.targets().iter();
         targets.filter_map(|target| target.stack.as_ref())
+    }
+
+    /// Whether all targets are files on stacks that are known. I/O of a device is always direct
+    /// where it is asked to be; of files it is what their file system makes of it.
+    pub(super) fn is_on_files(&self) -> bool {
+        let mut stacks = self.stacks().peekable();
+        stacks.peek().is_some() && !stacks.any(StackLayer::is_device)
     }
 
     /// Whether the file systems on the way pass each I/O on to one device, as it is. Those of

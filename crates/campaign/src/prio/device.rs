@@ -6,6 +6,7 @@ use std::path::Path;
 use fathom_device::cdl::scsi::{self, CdlPages};
 use fathom_device::cdl::{CdlPage, Page};
 use fathom_device::command::{Command, Issue};
+use fathom_device::environment::kernel_number;
 use fathom_device::priority::{Feature, Info, Interface};
 use serde_json::{Value, json};
 
@@ -39,11 +40,7 @@ impl System {
 
     /// Whether its kernel knows limits; `true` where the release cannot be read.
     fn knows_limits(&self) -> bool {
-        let mut numbers = self.release.split(['.', '-', '+']).map(str::parse::<u32>);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= KERNEL_WITH_LIMITS,
-            _ => true,
-        }
+        kernel_number(&self.release).is_none_or(|it| it >= KERNEL_WITH_LIMITS)
     }
 }
 

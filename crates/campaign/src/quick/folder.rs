@@ -54,23 +54,26 @@ pub fn state(folder: &Path) -> Result<FolderState, QuickError> {
 /// When it cannot be made, is not ours, holds files that are copied on write, or another run
 /// holds it.
 pub fn prepare(folder: &Path, nocow: bool) -> Result<Hold, QuickError> {
-    match state(folder)? {
+    let problem = |source| QuickError::file(folder, source);
+    let found = state(folder)?;
+    let is_new = found == FolderState::Absent;
+    let files = match found {
         FolderState::Foreign => return Err(QuickError::NotOurs(folder.to_owned())),
-        FolderState::Ours { files, .. } if nocow && !cow::is_nocow(folder) => {
-            if files.iter().any(|(name, _)| is_test_file(name)) {
-                return Err(copied(folder));
-            }
-        }
         FolderState::Absent => {
-            fs::create_dir(folder).map_err(|source| QuickError::file(folder, source))?;
+            fs::create_dir(folder).map_err(problem)?;
+            Vec::new()
         }
-        FolderState::Ours { .. } => {}
-    }
+        FolderState::Ours { files, .. } => files,
+    };
     if nocow && !cow::is_nocow(folder) {
+        if files.iter().any(|(name, _)| is_test_file(name)) {
+            return Err(copied(folder));
+        }
         cow::set_nocow(folder).map_err(|source| {
-            // It is empty, or it was there before.
-            let _ = fs::remove_dir(folder);
-            QuickError::file(folder, source)
+            if is_new {
+                let _ = fs::remove_dir(folder);
+            }
+            problem(source)
         })?;
     }
     let tag = folder.join(TAG);

@@ -193,15 +193,10 @@ impl Site {
                 "{parent} cannot be written by this user; name another folder"
             )));
         }
-        if order.nocow
-            && self
-                .file_system
-                .as_deref()
-                .is_some_and(|kind| kind != "btrfs")
-        {
+        let is_wrong = |kind: &&str| order.nocow && *kind != "btrfs";
+        if let Some(kind) = self.file_system.as_deref().filter(is_wrong) {
             return Err(QuickError::Refused(format!(
-                "--nocow is for btrfs, and {parent} is on {}\n  to do: leave out --nocow",
-                self.file_system.as_deref().unwrap_or_default()
+                "--nocow is for btrfs, and {parent} is on {kind}\n  to do: leave out --nocow"
             )));
         }
         let held_bytes = match &self.state {

@@ -679,18 +679,18 @@ fn nothing_is_made_where_no_record_can_be() {
 #[test]
 fn test_files_are_made_without_copy_on_write() {
     let test = "test_files_are_made_without_copy_on_write";
-    let (mounted, _device) = match btrfs() {
+    let btrfs = match btrfs() {
         Ok(made) => made,
         Err(reason) => return skip(test, &reason),
     };
     let place = Place::new();
-    let at = mounted.path().to_str().unwrap();
+    let at = btrfs.path().to_str().unwrap();
     let quick = ["quick", "here", at, "--group", "small.toml"];
     let nocow = [&quick[..], &["--nocow"]].concat();
     place.run(&[&nocow[..], &["--dry-run"]].concat()).code(0);
-    assert!(!mounted.path().join("stb-testdir").exists());
+    assert!(!btrfs.path().join("stb-testdir").exists());
     place.run(&nocow).code(0);
-    let file = mounted.path().join("stb-testdir/2files.1");
+    let file = btrfs.path().join("stb-testdir/2files.1");
     let file = file.to_str().unwrap();
     place
         .run(&["doctor", file])
@@ -711,7 +711,7 @@ fn test_files_are_made_without_copy_on_write() {
     fs::write(place.path().join("plan.toml"), plan).unwrap();
     place.run(&["run", "plan.toml"]).code(0);
     place.run(&["doctor", file]).says("nocow");
-    // Elsewhere there is no such thing.
+    // Other file systems refuse it.
     let place = Place::new();
     let ended = place.run(&[
         "quick",

@@ -389,7 +389,7 @@ fn a_kill_of_fathom_ends_the_other_side_too() {
 fn test_files_are_made_without_copy_on_write_there() {
     let test = "test_files_are_made_without_copy_on_write_there";
     for mode in BOTH_MODES {
-        let (mounted, _device) = match btrfs() {
+        let btrfs = match btrfs() {
             Ok(made) => made,
             Err(reason) => return skip(test, &reason),
         };
@@ -397,11 +397,11 @@ fn test_files_are_made_without_copy_on_write_there() {
             Ok(there) => there,
             Err(reason) => return skip(test, &reason),
         };
-        let at = mounted.path().to_str().unwrap();
+        let at = btrfs.path().to_str().unwrap();
         let quick = there.quick(at, mode);
         let nocow = [&quick[..], &["--nocow"]].concat();
         there.place.run(&nocow).code(0);
-        let file = mounted.path().join("stb-testdir/2files.1");
+        let file = btrfs.path().join("stb-testdir/2files.1");
         let ended = there.place.run(&["doctor", file.to_str().unwrap()]);
         ended.says("nocow");
         let cleanup = ["quick", there.server.host(), at, "cleanup"];

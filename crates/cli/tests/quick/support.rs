@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use fathom_testkit::{LoopDevice, Mounted, program};
+use fathom_testkit::{LoopDevice, SmallFs};
 pub use fathom_testkit::{await_that, signal};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -31,15 +31,9 @@ tests = [
 ]
 "#;
 /// A btrfs of its own.
-pub fn btrfs() -> Result<(Mounted, LoopDevice), String> {
+pub fn btrfs() -> Result<SmallFs, String> {
     let device = LoopDevice::new(256 << 20)?;
-    let mut make = Command::new(program("mkfs.btrfs")?);
-    let made = make.arg("-q").arg(device.path()).status();
-    if !made.map_err(|e| e.to_string())?.success() {
-        return Err("mkfs.btrfs failed".to_owned());
-    }
-    let mounted = Mounted::new(&["-t", "btrfs", device.path().to_str().unwrap()])?;
-    Ok((mounted, device))
+    SmallFs::made(device, &["mkfs.btrfs", "-q"], &["-t", "btrfs"])
 }
 
 /// The name of its second test.

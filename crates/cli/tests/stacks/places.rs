@@ -3,9 +3,8 @@
 use std::any::Any;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use fathom_testkit::{LoopDevice, Mounted, Sshd, Zram, data, program};
+use fathom_testkit::{LoopDevice, Mounted, Sshd, Zram, data, program, run};
 use tempfile::TempDir;
 
 /// Bytes of the measured file.
@@ -80,18 +79,6 @@ impl Place {
     }
 }
 
-fn ran(name: &str, words: &[&str]) -> Result<(), String> {
-    let output = Command::new(program(name)?).args(words).output();
-    let output = output.map_err(|e| format!("{name}: {e}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!(
-            "{name}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        )),
-    }
-}
-
 fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
@@ -148,12 +135,14 @@ pub fn on_loop(below: Made) -> Made {
 
 /// A file system on a device over a file of the disk.
 fn formatted(mkfs: &str, words: &[&str], mount: &[&str]) -> Made {
-    let below = loop_on(disk()?, IMAGE_BYTES, true)?;
-    ran(mkfs, &[words, &[text(&below.path)]].concat())?;
+    formatted_on(loop_on(disk()?, IMAGE_BYTES, true)?, mkfs, words, mount)
+}
+
+fn formatted_on(below: Place, mkfs: &str, words: &[&str], mount: &[&str]) -> Made {
+    run(mkfs, &[words, &[text(&below.path)]].concat())?;
     let mounted = Mounted::new(&[mount, &[text(&below.path)]].concat())?;
-    let mut place = below.under(mounted.path().to_owned(), Box::new(mounted));
-    place.traits.is_device = false;
-    Ok(place)
+    let place = below.under(mounted.path().to_owned(), Box::new(mounted));
+    Ok(place.with(|it| it.is_device = false))
 }
 
 pub fn ext4() -> Made {
@@ -163,18 +152,12 @@ pub fn ext4() -> Made {
 /// On a loop device as `losetup` makes it.
 pub fn ext4_on_cached_loop() -> Made {
     let below = loop_on(disk()?, IMAGE_BYTES, false)?;
-    ran("mkfs.ext4", &[&EXT4[..], &[text(&below.path)]].concat())?;
-    let mounted = Mounted::new(&[text(&below.path)])?;
-    let place = below.under(mounted.path().to_owned(), Box::new(mounted));
-    Ok(place.with(|it| it.is_device = false))
+    formatted_on(below, "mkfs.ext4", &EXT4, &["-t", "ext4"])
 }
 
 pub fn ext4_in_memory() -> Made {
     let below = loop_on(dev_shm()?, 64 << 20, false)?;
-    ran("mkfs.ext4", &[&EXT4[..], &[text(&below.path)]].concat())?;
-    let mounted = Mounted::new(&[text(&below.path)])?;
-    let place = below.under(mounted.path().to_owned(), Box::new(mounted));
-    Ok(place.with(|it| it.is_device = false))
+    formatted_on(below, "mkfs.ext4", &EXT4, &["-t", "ext4"])
 }
 
 pub fn xfs() -> Made {
@@ -203,7 +186,7 @@ pub fn btrfs_of_three() -> Made {
         .collect();
     let mut words = vec!["-q", "-f", "-d", "raid0", "-m", "raid1"];
     words.extend(paths.iter().map(String::as_str));
-    ran("mkfs.btrfs", &words)?;
+    run("mkfs.btrfs", &words)?;
     let members: Vec<String> = paths.iter().map(|it| format!("device={it}")).collect();
     let members = members.join(",");
     let mounted = Mounted::new(&["-t", "btrfs", "-o", &members, &paths[0]])?;
@@ -234,14 +217,12 @@ pub fn overlay(below: Made) -> Made {
 pub fn bindfs(below: Made) -> Made {
     let mut below = below?;
     let dir = TempDir::with_prefix("fathom-bindfs-").map_err(|e| e.to_string())?;
-    ran("bindfs", &[text(&below.path), text(dir.path())])?;
+    run("bindfs", &[text(&below.path), text(dir.path())])?;
     below.cached.push(below.path.join("data"));
     let path = dir.path().to_owned();
-    let place = below.under(path, Box::new(Unmounted(dir)));
-    Ok(place.with(|it| {
-        it.caches_reads = true;
-        it.caches_writes = true;
-    }))
+    Ok(through_the_cache(
+        below.under(path, Box::new(Unmounted(dir))),
+    ))
 }
 
 pub fn sshfs(below: Made) -> Made {
@@ -250,7 +231,7 @@ pub fn sshfs(below: Made) -> Made {
     let dir = TempDir::with_prefix("fathom-sshfs-").map_err(|e| e.to_string())?;
     let from = format!("{}:{}", sshd.host(), text(&below.path));
     let command = format!("ssh_command={}", sshd.command());
-    ran("sshfs", &["-o", &command, &from, text(dir.path())])?;
+    run("sshfs", &["-o", &command, &from, text(dir.path())])?;
     below.cached.push(below.path.join("data"));
     let path = dir.path().to_owned();
     let place = below.under(path.clone(), Box::new(sshd));
@@ -263,16 +244,20 @@ struct Unmounted(TempDir);
 
 impl Drop for Unmounted {
     fn drop(&mut self) {
-        let _ = ran("umount", &["-l", text(self.0.path())]);
+        let _ = run("umount", &["-l", text(self.0.path())]);
     }
 }
 
 fn served(mkfs: &str, words: &[&str], kind: &str) -> Made {
-    let place = formatted(mkfs, words, &["-t", kind])?;
-    Ok(place.with(|it| {
+    formatted(mkfs, words, &["-t", kind]).map(through_the_cache)
+}
+
+/// A FUSE server opens what lies below without direct I/O.
+fn through_the_cache(place: Place) -> Place {
+    place.with(|it| {
         it.caches_reads = true;
         it.caches_writes = true;
-    }))
+    })
 }
 
 pub fn ntfs() -> Made {

@@ -1,11 +1,13 @@
 //! Block devices: the targets, and what lies under them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_model::StackLayer;
 
 use super::{Detail, EvidenceReading};
+use crate::cow;
 use crate::extents::WrittenParts;
 use crate::identity;
 use crate::stack;
@@ -92,18 +94,10 @@ impl Devices {
                 (!on.is_empty()).then(|| (record.to_owned(), is_known))
             });
         }
-        let btrfs = sys.path("/sys/fs/btrfs");
-        let file_systems = crate::sys::names_in(&btrfs).into_iter();
-        let exclusive = file_systems.filter_map(|id| {
-            let dir = btrfs.join(id);
-            let is_under = |name: &String| found.all.iter().any(|it| it.node.name == *name);
-            let devices = crate::sys::names_in(&dir.join("devices"));
-            devices
-                .iter()
-                .any(is_under)
-                .then(|| dir.join("exclusive_operation"))
-        });
-        found.exclusive = exclusive.collect();
+        let btrfs = (found.all.iter()).filter_map(|it| cow::btrfs_folder(sys, &it.node));
+        let each: BTreeSet<PathBuf> = btrfs.collect();
+        let files = each.iter().map(|dir| dir.join("exclusive_operation"));
+        found.exclusive = files.collect();
         found
     }
 

@@ -60,13 +60,10 @@ fn of_buffered(figure: &JudgedFigure) -> Option<VerdictReason> {
     is_cached.then(|| found(text, reads, requests))
 }
 
-/// Direct I/O of files is what the file system makes of it: FUSE servers and compressed
-/// extents of btrfs read through the page cache. Of a device it is always direct.
+/// FUSE servers and compressed extents of btrfs read through the page cache.
 fn of_direct(figure: &JudgedFigure) -> Option<VerdictReason> {
-    let mut stacks = figure.stacks().peekable();
-    stacks.peek()?;
     // Holes are answered without the device, whatever the cache holds.
-    if stacks.any(StackLayer::is_device) || nothing_read::rule(figure).is_some() {
+    if !figure.is_on_files() || nothing_read::rule(figure).is_some() {
         return None;
     }
     let reads = reads_of(figure, is_direct);

@@ -11,8 +11,8 @@ use crate::verdict::limit::BUSY_PERCENT;
 /// always there: 10 % is where a completion waits for a CPU as often as one in ten. What
 /// other tasks wait for says nothing of the job.
 const WAITING_SHARE: f64 = 0.10;
-/// Share of all CPU time that the hypervisor took (`steal` of proc_stat(5)) from which on it
-/// is told. Virtual machines on shared hosts lose some of it all the time.
+/// Share of all CPU time taken by the hypervisor (`steal` of proc_stat(5)) from which it is
+/// reported. A virtual machine on a shared host always loses a little.
 const STEAL_SHARE: f64 = 0.05;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {

@@ -3,7 +3,7 @@
 //! With direct=1 it is the devices that tell: FUSE servers write through the page cache of
 //! the file system below them, and so do file systems that must not see a buffer change.
 
-use fathom_model::{Direction, ReasonKind, StackLayer, VerdictLevel, VerdictReason, units};
+use fathom_model::{Direction, ReasonKind, VerdictLevel, VerdictReason, units};
 
 use super::compressed;
 use crate::verdict::JudgedFigure;
@@ -37,13 +37,11 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     }
 }
 
-/// Direct writes that the devices did not see. Of a device they are always direct.
+/// Direct writes that the devices did not see.
 fn of_direct(figure: &JudgedFigure) -> Option<VerdictReason> {
-    let mut stacks = figure.stacks().peekable();
-    stacks.peek()?;
     let is_judged = is_direct(figure.job)
         && figure.result.runtime_ms >= DISK_FIGURES_MS
-        && !stacks.any(StackLayer::is_device)
+        && figure.is_on_files()
         && compressed::rule(figure).is_none();
     if !is_judged {
         return None;

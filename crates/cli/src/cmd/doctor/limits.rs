@@ -39,20 +39,11 @@ fn aio(topic: &mut Topic) {
 /// system call filter is not visible in sysctl.
 #[cfg(target_os = "linux")]
 fn io_uring(topic: &mut Topic) {
-    // SAFETY: with no entries and no parameters the kernel refuses the call before it
-    // reads or writes any memory of ours (io_uring/io_uring.c, io_uring_setup).
-    let status = unsafe {
-        libc::syscall(
-            libc::SYS_io_uring_setup,
-            0,
-            std::ptr::null_mut::<libc::c_void>(),
-        )
-    };
-    let errno = std::io::Error::last_os_error().raw_os_error();
+    // With no entries and no parameters (io_uring/io_uring.c, io_uring_setup).
+    let errno = refusal_of(libc::SYS_io_uring_setup, [0; 4]);
     let disabled = read("/proc/sys/kernel/io_uring_disabled").unwrap_or_default();
     match errno {
-        _ if status >= 0 => topic.ok("io_uring", "allowed"),
-        Some(libc::EFAULT | libc::EINVAL) => topic.ok("io_uring", "allowed"),
+        None | Some(libc::EFAULT | libc::EINVAL) => topic.ok("io_uring", "allowed"),
         Some(libc::ENOSYS) => topic.add(
             "io_uring",
             CheckState::Note,
@@ -76,6 +67,17 @@ fn io_uring(topic: &mut Topic) {
 
 #[cfg(not(target_os = "linux"))]
 fn io_uring(_topic: &mut Topic) {}
+
+/// The errno with which the kernel refuses a system call. Only for calls that it refuses for
+/// their arguments before it changes anything.
+#[cfg(target_os = "linux")]
+fn refusal_of(number: libc::c_long, [a, b, c, d]: [libc::c_long; 4]) -> Option<i32> {
+    // SAFETY: callers pass no pointers but null, and each call is refused before any memory of
+    // ours is read or written.
+    let status = unsafe { libc::syscall(number, a, b, c, d) };
+    let error = (status < 0).then(std::io::Error::last_os_error);
+    error.and_then(|error| error.raw_os_error())
+}
 
 /// System calls that jobs need and a container's filter may block: number, arguments that
 /// the kernel refuses before it changes anything, and what does without.
@@ -126,19 +128,18 @@ const CALLS: [(&str, libc::c_long, [libc::c_long; 4], &str); 6] = [
 
 #[cfg(target_os = "linux")]
 fn calls(topic: &mut Topic) {
-    let is_blocked = |number, [a, b, c, d]: [libc::c_long; 4]| {
-        // SAFETY: each is refused for its arguments, as said in the table, and no pointer in
-        // them is followed.
-        let status = unsafe { libc::syscall(number, a, b, c, d) };
-        let errno = std::io::Error::last_os_error().raw_os_error();
-        status < 0 && matches!(errno, Some(libc::EPERM | libc::ENOSYS))
+    let is_blocked = |number, with| {
+        let errno = refusal_of(number, with);
+        matches!(errno, Some(libc::EPERM | libc::ENOSYS))
     };
     let mut blocked = CALLS
         .iter()
-        .filter(|(_, number, with, _)| is_blocked(*number, *with));
-    let mut is_any = false;
-    for (name, _, _, without) in blocked.by_ref() {
-        is_any = true;
+        .filter(|(_, number, with, _)| is_blocked(*number, *with))
+        .peekable();
+    if blocked.peek().is_none() {
+        topic.ok("system calls", "those of the engines are allowed");
+    }
+    for (name, _, _, without) in blocked {
         let found = format!("the system call {name} is blocked (a container's filter) or missing");
         topic.add(
             "system calls",
@@ -146,9 +147,6 @@ fn calls(topic: &mut Topic) {
             found,
             Some(format!("use {without}")),
         );
-    }
-    if !is_any {
-        topic.ok("system calls", "those of the engines are allowed");
     }
 }
 
