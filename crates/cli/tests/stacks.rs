@@ -262,6 +262,15 @@ fn ways(place: usize, io: usize) -> Vec<(bool, &'static str)> {
     }
 }
 
+/// Beside other tests a row is tried again: what they read, write and sync on the same disk
+/// counts as having come from it. Alone it must be right at once.
+fn tries() -> usize {
+    match std::env::var_os("FATHOM_TEST_LONG") {
+        Some(_) => 1,
+        None => 3,
+    }
+}
+
 #[test]
 fn io_is_told_for_what_it_is_on_every_stack() {
     let test = "io_is_told_for_what_it_is_on_every_stack";
@@ -282,9 +291,8 @@ fn io_is_told_for_what_it_is_on_every_stack() {
             for way in ways(at, nth) {
                 let wanted = label(filled.place.traits, io, way.0);
                 let mut document = filled.run(&bench, io, way);
-                // What another test syncs meanwhile does reach the disks.
-                for _ in 0..2 {
-                    if io == Io::UnsyncedWrites && !is_right(wanted, told(&document)) {
+                for _ in 1..tries() {
+                    if told(&document) == Label::Valid && !is_right(wanted, Label::Valid) {
                         document = filled.run(&bench, io, way);
                     }
                 }

@@ -149,9 +149,9 @@ pub fn ext4() -> Made {
     formatted("mkfs.ext4", &EXT4, &["-t", "ext4"])
 }
 
-/// On a loop device as `losetup` makes it.
+/// On a loop device as `losetup` makes it, over a file of a disk that only it uses.
 pub fn ext4_on_cached_loop() -> Made {
-    let below = loop_on(disk()?, IMAGE_BYTES, false)?;
+    let below = loop_on(ext4()?, IMAGE_BYTES / 2, false)?;
     formatted_on(below, "mkfs.ext4", &EXT4, &["-t", "ext4"])
 }
 
