@@ -72,7 +72,7 @@ test-guest: setup ## the tests that boot a guest with emulated disks; its parts 
 	$(CARGO) test --locked -p fathom-cli --test suite -- guest ledger
 
 .PHONY: test-long
-test-long: setup ## every kind of I/O on every stack of file systems and devices, by both engines, some 8 minutes
+test-long: setup ## every kind of I/O on every stack of file systems and devices, by both engines, some 15 minutes
 	FATHOM_TEST_LONG=1 $(CARGO) test --locked -p fathom-cli --test suite -- stacks
 
 # Not among those above: what is exported for a target is exported for what it needs, too,

@@ -41,7 +41,10 @@ pub(crate) static GUEST: SharedGuest = SharedGuest::new(|| {
         .device("nvme,id=ledger,serial=LEDGER-NVME")
         .disk(64 * MIB, "nvme-ns,bus=ledger,nsid=3", "")
         .disk(64 * MIB, "scsi-hd,bus=hba.0,serial=LEDGER-SCSI", "")
-        .disk(64 * MIB, "virtio-blk-pci,serial=LEDGER-VIRTIO", ""))
+        .disk(64 * MIB, "virtio-blk-pci,serial=LEDGER-VIRTIO", "")
+        // Of guest_stacks.rs.
+        .disk(40 * MIB, "scsi-hd,bus=hba.0,serial=STACK-A", "")
+        .disk(40 * MIB, "scsi-hd,bus=hba.0,serial=STACK-B", ""))
 });
 
 /// One of Debian 13 with its own fio, and with this machine's as /guest/fio.

@@ -670,3 +670,27 @@ fn a_block_that_is_too_small_for_the_device_is_told_with_the_size_that_is_not() 
         assert!(told.contains("in multiples of 4096"), "{engine}: {told}");
     }
 }
+
+/// Records hold paths as text; a run from a folder whose path is none says so before anything
+/// is made.
+#[test]
+fn a_folder_that_is_not_utf8_is_named() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let bench = Bench::new();
+    let job = bench.file("a.fio", "[a]\nrw=write\nsize=4k\nfilename=f\n");
+    let here = bench.path().join(std::ffi::OsStr::from_bytes(b"n\xffx"));
+    fs::create_dir(&here).unwrap();
+    for words in [
+        vec!["job", "run", job.to_str().unwrap()],
+        vec!["quick", "here", "."],
+    ] {
+        let output = bench.command(&words).current_dir(&here).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("n\u{fffd}x: the path of this folder"),
+            "{said}"
+        );
+        assert_eq!(fs::read_dir(&here).unwrap().count(), 0, "{said}");
+    }
+}

@@ -32,6 +32,7 @@ mod guest_preparing;
 mod guest_prio;
 #[cfg(target_os = "linux")]
 mod guest_purge;
+mod guest_stacks;
 #[cfg(target_os = "linux")]
 mod guest_zoned;
 #[cfg(target_os = "linux")]

@@ -20,6 +20,8 @@ pub(crate) struct WrittenParts {
     pub(crate) written: u64,
     /// Bytes of these that the file system keeps in another form: compressed or encrypted.
     pub(crate) encoded: u64,
+    /// Bytes of these that another file or a snapshot has, too.
+    pub(crate) shared: u64,
     parts: [u64; PARTS],
 }
 
@@ -32,6 +34,7 @@ impl WrittenParts {
             size,
             written: 0,
             encoded: 0,
+            shared: 0,
             parts: [0; PARTS],
         };
         sys::each_extent(&file, EXTENTS_MOST, &mut |extent| found.add(extent))?;
@@ -46,6 +49,7 @@ impl WrittenParts {
         }
         self.written += end - start;
         self.encoded += if extent.is_encoded { end - start } else { 0 };
+        self.shared += if extent.is_shared { end - start } else { 0 };
         for part in 0..PARTS {
             let (from, to) = (self.bound(part), self.bound(part + 1));
             self.parts[part] += end.min(to).saturating_sub(start.max(from));
@@ -75,6 +79,7 @@ struct Extent {
     length: u64,
     is_unwritten: bool,
     is_encoded: bool,
+    is_shared: bool,
 }
 
 #[cfg(target_os = "linux")]
@@ -91,6 +96,7 @@ mod sys {
     const LAST: u32 = 0x1;
     const ENCODED: u32 = 0x8;
     const UNWRITTEN: u32 = 0x800;
+    const SHARED: u32 = 0x2000;
 
     /// `struct fiemap_extent`.
     #[repr(C)]
@@ -143,6 +149,7 @@ mod sys {
                     length: raw.length,
                     is_unwritten: raw.flags & UNWRITTEN != 0,
                     is_encoded: raw.flags & ENCODED != 0,
+                    is_shared: raw.flags & SHARED != 0,
                 });
             }
             match mapped.last() {
@@ -175,6 +182,7 @@ mod tests {
             size: 6400,
             written: 0,
             encoded: 0,
+            shared: 0,
             parts: [0; PARTS],
         };
         let extent = |start, length, is_unwritten| Extent {
@@ -182,6 +190,7 @@ mod tests {
             length,
             is_unwritten,
             is_encoded: false,
+            is_shared: false,
         };
         file.add(extent(0, 150, false));
         file.add(extent(200, 100, true));

@@ -228,19 +228,29 @@ pub(crate) fn devices(sys: &Sys, mount: &Mount) -> Vec<SysBlock> {
     if all.is_empty() {
         all.extend(first);
     }
-    // xfs keeps its log and its realtime data elsewhere, ext4 its journal.
-    let options = mount.options.split(',');
-    let others = options.filter_map(|option| {
-        let (name, path) = option.split_once('=')?;
-        let is_device = ["logdev", "rtdev", "journal_path"].contains(&name);
-        is_device.then(|| sys.by_path(Path::new(path)))?
-    });
-    for other in others {
+    for other in other_devices(mount).filter_map(|path| sys.by_path(path)) {
         if !all.contains(&other) {
             all.push(other);
         }
     }
     all
+}
+
+/// Whether a mount may have more devices than the one that its number is of: those of btrfs
+/// have numbers of their own, and several devices.
+pub(crate) fn has_others(mount: &Mount) -> bool {
+    let is_of_several = mount.number.0 == 0 && mount.source.starts_with("/dev");
+    is_of_several || other_devices(mount).next().is_some()
+}
+
+/// Where xfs keeps its log and its realtime data, and ext4 its journal.
+fn other_devices(mount: &Mount) -> impl Iterator<Item = &Path> {
+    let options = mount.options.split(',');
+    options.filter_map(|option| {
+        let (name, path) = option.split_once('=')?;
+        let is_device = ["logdev", "rtdev", "journal_path"].contains(&name);
+        is_device.then_some(Path::new(path))
+    })
 }
 
 /// The devices of the btrfs that one of them belongs to.

@@ -493,14 +493,8 @@ impl<'s> Walk<'s> {
         let device = node.dev_path();
         for namespace in &self.taken.namespaces {
             for mount in &namespace.mounts {
-                let same = match mount.number {
-                    // btrfs mounts have numbers of their own, and several devices.
-                    (0, _) => {
-                        mount.source.starts_with("/dev")
-                            && stack::devices(self.sys, mount).contains(node)
-                    }
-                    of_mount => Some(of_mount) == number,
-                };
+                let same = Some(mount.number) == number
+                    || (stack::has_others(mount) && stack::devices(self.sys, mount).contains(node));
                 let point = &mount.point;
                 let known = |known: &Use| matches!(known, Use::Mounted { device: d, point: p, .. } if *d == device && p == point);
                 if same && !self.uses.iter().any(known) {

@@ -201,6 +201,8 @@ reason_kinds! {
     CachedBelow: Suspect, "a cache below the device answered: its storage is slower; attach the loop device with --direct-io=on, or use a range larger than that cache";
     /// A layer below compresses, and the data can be compressed.
     Compressed: Suspect, "the storage compresses, and this data compresses well: less was moved than was counted; use data like that of the application (refill_buffers, buffer_compress_percentage)";
+    /// Writes to blocks that a snapshot or a copy has, too.
+    SharedBlocks: Valid, "a snapshot or a copy shares blocks of the file: the first write to each of them goes to a new one; measure a file that shares none, or write all of it once before";
     /// A small range was read over and over.
     DeviceMemory: Valid, "a small range was read many times over: the drive's own memory may have answered; use a range of several GiB";
     /// Too little was written to fill a drive's write cache.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use fathom_model::environment::{BlockDevice, Environment, FileSystem, Partition, Target};
 use fathom_model::{
-    Certainty, Direction, DirectionResult, Event, EvidenceInterval, JobResult, Latency,
-    RateCertainty, ReasonKind, RunDocument, Sample, VerdictLevel,
+    Certainty, Direction, DirectionResult, Event, EvidenceInterval, JobResult, Latency, LayerKind,
+    RateCertainty, ReasonKind, RunDocument, Sample, StackLayer, VerdictLevel,
 };
 
 use super::judge;
@@ -128,6 +128,22 @@ impl Case {
         self.doc.environment = Some(Environment {
             targets: vec![Target {
                 device: Some(device),
+                ..Target::default()
+            }],
+            ..Environment::default()
+        });
+        self
+    }
+
+    /// The target is a file on this.
+    fn on(&mut self, below: StackLayer) -> &mut Self {
+        let stack = StackLayer {
+            under: vec![below],
+            ..StackLayer::new(LayerKind::FileSystem, "ext4")
+        };
+        self.doc.environment = Some(Environment {
+            targets: vec![Target {
+                stack: Some(stack),
                 ..Target::default()
             }],
             ..Environment::default()
@@ -546,6 +562,37 @@ fn caches_and_compression_below_the_device_are_told() {
     };
     assert_eq!(zram(0.9e9), []);
     assert_eq!(zram(0.7e9), [R::Compressed]);
+}
+
+/// Others read the same disk, and the engine's processes got nothing of it.
+#[test]
+fn reads_of_others_hide_no_cache() {
+    let delivered = |bytes: u64| {
+        told(move |case| {
+            case.option("direct", "0").count("job.read_bytes", bytes);
+            case.on(StackLayer::new(LayerKind::Disk, "sda"));
+        })
+    };
+    assert_eq!(delivered(40_960_000), []);
+    assert_eq!(delivered(20_000_000), [R::CachedReads]);
+    let elsewhere = told(|case| {
+        case.option("direct", "0").count("job.read_bytes", 0);
+        case.on(StackLayer::new(LayerKind::Network, "network"));
+    });
+    assert_eq!(elsewhere, []);
+}
+
+#[test]
+fn blocks_that_a_copy_shares_are_told_of_writes() {
+    let shared = |bytes: f64| {
+        told(move |case| {
+            case.writes()
+                .gauge("files.size_bytes", 1e9)
+                .gauge("files.shared_bytes", bytes);
+        })
+    };
+    assert_eq!(shared(0.5e9), [R::SharedBlocks]);
+    assert_eq!(shared(0.04e9), []);
 }
 
 #[test]

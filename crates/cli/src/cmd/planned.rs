@@ -99,10 +99,17 @@ impl Plan {
     /// As it is kept in a record: devices must be named again.
     ///
     /// # Errors
-    /// When it cannot be written as JSON.
-    pub fn kept(mut self) -> serde_json::Result<serde_json::Value> {
+    /// When it cannot be written as JSON: a path in it is not UTF-8. Of those that were given
+    /// this was told before, so that it is that of the current folder.
+    pub fn kept(mut self) -> anyhow::Result<serde_json::Value> {
         self.options().destroy.clear();
-        serde_json::to_value(self)
+        serde_json::to_value(self).map_err(|error| match std::env::current_dir() {
+            Ok(here) if here.to_str().is_none() => usage(format!(
+                "{}: the path of this folder is not UTF-8, and a record cannot hold it\n  to do: rename it, or run from another",
+                here.display()
+            )),
+            _ => error.into(),
+        })
     }
 
     /// Runs it, into a new record or the one to go on with.

@@ -249,6 +249,8 @@ fn written(files: &[PathBuf], subject: &str, prefix: &str, reading: &mut Evidenc
     reading.gauge(subject, &figure("written_bytes"), Some(bytes));
     let encoded = sum(|file| file.encoded);
     reading.gauge(subject, &figure("encoded_bytes"), Some(encoded));
+    let shared = sum(|file| file.shared);
+    reading.gauge(subject, &figure("shared_bytes"), Some(shared));
     if let ([only], [_]) = (&known[..], files) {
         reading.setting(subject, &figure("written_map"), Some(only.map()));
     }

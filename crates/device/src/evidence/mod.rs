@@ -113,7 +113,7 @@ impl Sampler {
             devices,
             groups: Groups::of(sys),
             cpus: machine::CpuTimes::default(),
-            tasks: tasks::Tasks::default(),
+            tasks: tasks::Tasks::before(sys, targets),
             last: EvidenceReading::default(),
         };
         let mut reading = sampler.reading(Detail::Ends);
@@ -134,8 +134,8 @@ impl Sampler {
 
     /// The engine runs in this process, and in those that it starts.
     pub fn watch(&mut self, process: u32) {
-        self.tasks.watch(process);
-        for name in ["job.run_us", "job.wait_us"] {
+        self.tasks.watch(&self.sys, process);
+        for name in ["job.run_us", "job.wait_us", "job.read_bytes"] {
             self.last.counts.insert(name.to_owned(), 0);
         }
     }
@@ -165,7 +165,7 @@ impl Sampler {
         let counts = reading.counts.iter().filter_map(|(name, value)| {
             // One that went back began anew: nobody knows what it had come to.
             let grown = value.checked_sub(*self.last.counts.get(name)?)?;
-            (grown > 0).then(|| (name.clone(), grown))
+            (grown > 0 || name == "job.read_bytes").then(|| (name.clone(), grown))
         });
         let gauges = reading.gauges.iter();
         let gauges = gauges.filter(|(name, value)| self.last.gauges.get(*name) != Some(*value));
@@ -197,6 +197,9 @@ impl Sampler {
         self.cpus.read(&self.sys, &mut reading);
         self.tasks.read(&self.sys, &mut reading);
         machine::read(&self.sys, &mut reading);
+        if detail >= Detail::Ends {
+            reading.count("job", "read_bytes", self.tasks.read_bytes(&self.sys));
+        }
         if detail >= Detail::Seldom {
             machine::read_seldom(&self.sys, &mut reading);
             drive::read(&self.sys, self.devices.hardware(), &mut reading);

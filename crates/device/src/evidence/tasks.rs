@@ -1,17 +1,25 @@
-//! The threads of the engine: how long they ran, and how long they waited for a CPU while
-//! they could have run (Documentation/scheduler/sched-stats.rst, `/proc/PID/schedstat`).
+//! The threads of the engine: how long they ran, how long they waited for a CPU while they
+//! could have run (Documentation/scheduler/sched-stats.rst, `/proc/PID/schedstat`), and what
+//! storage delivered to them (Documentation/filesystems/proc.rst, `/proc/PID/io`).
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 
 use super::EvidenceReading;
-use crate::sys::{Sys, names_in};
+use crate::identity::existing;
+use crate::mounts;
+use crate::process::{Process, pids};
+use crate::sys::{Sys, names_in, numbers};
 
 /// Processes with more threads than that are not looked at: it would cost more than it tells.
 const MOST_THREADS: usize = 4096;
 /// A thread counts that runs a tenth as long as the one that runs longest: others hand on
 /// what is told, or wait for the end.
 const WORKING_SHARE: u64 = 10;
+/// Processes from the engine up to this one: a guard may be between them.
+const DEPTH_MOST: usize = 4;
 
 /// Times of a thread, in ns.
 #[derive(Debug, Clone, Copy, Default)]
@@ -20,21 +28,48 @@ struct TaskTimes {
     waited: u64,
 }
 
-/// The engine's process, with those that it started.
+/// The engine's process, with those that it started, and the servers of the file systems
+/// that it reads.
 #[derive(Debug, Default)]
 pub(super) struct Tasks {
     root: Option<u32>,
     last: BTreeMap<String, TaskTimes>,
     sum: TaskTimes,
+    /// Servers in FUSE, each with what it had read before; `None`: one was not found.
+    servers: Option<Vec<(u32, u64)>>,
 }
 
 impl Tasks {
+    /// An engine that is to read and write these, and has not begun.
+    pub(super) fn before(sys: &Sys, targets: &[PathBuf]) -> Self {
+        let had_read = |pid: u32| Some((pid, read_bytes(sys, &pid.to_string())?));
+        let servers = servers(sys, targets);
+        let servers = servers.and_then(|all| all.into_iter().map(had_read).collect());
+        Self {
+            servers,
+            ..Self::default()
+        }
+    }
+
     /// Looks at this process from now on.
-    pub(super) fn watch(&mut self, root: u32) {
+    pub(super) fn watch(&mut self, sys: &Sys, root: u32) {
         *self = Self {
-            root: Some(root),
+            root: Some(started_here(sys, root)),
+            servers: self.servers.take(),
             ..Self::default()
         };
+    }
+
+    /// Bytes that storage has delivered to the engine and the servers, once it has ended:
+    /// before, those of a process that is just being waited for can be missing.
+    pub(super) fn read_bytes(&self, sys: &Sys) -> Option<u64> {
+        let root = self.root?.to_string();
+        let mut sum = read_bytes(sys, &root)?;
+        for (server, before) in self.servers.as_ref()? {
+            let now = read_bytes(sys, &server.to_string())?;
+            sum = sum.saturating_add(now.saturating_sub(*before));
+        }
+        Some(sum)
     }
 
     pub(super) fn read(&mut self, sys: &Sys, reading: &mut EvidenceReading) {
@@ -86,4 +121,62 @@ fn all(sys: &Sys, root: u32) -> Option<BTreeMap<String, TaskTimes>> {
         }
     }
     Some(found)
+}
+
+/// The process that this one has started, and that another runs in or under: a parent has
+/// what the children had read that it has waited for, and nobody waits for it before it is
+/// looked at.
+fn started_here(sys: &Sys, process: u32) -> u32 {
+    let parent = |pid: &u32| Some(Process::of(sys, &pid.to_string())?.parent);
+    let mut above = std::iter::successors(Some(process), parent).take(DEPTH_MOST);
+    let is_child = |pid: &u32| parent(pid) == Some(std::process::id());
+    above.find(is_child).unwrap_or(process)
+}
+
+/// What storage delivered to a process, and to the children that it has waited for, in bytes.
+fn read_bytes(sys: &Sys, process: &str) -> Option<u64> {
+    let text = fs::read_to_string(sys.path(format!("/proc/{process}/io"))).ok()?;
+    let mut lines = text.lines();
+    lines.find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
+}
+
+/// The processes that serve the file systems of these paths in FUSE; `None`: one is not found,
+/// because it is of another machine or namespace, or the kernel is older than 6.14.
+fn servers(sys: &Sys, targets: &[PathBuf]) -> Option<Vec<u32>> {
+    let mounts = mounts::own(sys);
+    let connection = |target: &PathBuf| {
+        let path = existing(target)?;
+        let (major, minor) = numbers(fs::metadata(&path).ok()?.dev());
+        let mount = mounts::holding(&mounts, &path, (major, minor))?;
+        // A number as the kernel keeps it (include/linux/kdev_t.h).
+        mount
+            .kind
+            .starts_with("fuse")
+            .then_some(major << 20 | minor)
+    };
+    let mut connections: Vec<u32> = targets.iter().filter_map(connection).collect();
+    connections.sort_unstable();
+    connections.dedup();
+    if connections.is_empty() {
+        return Some(Vec::new());
+    }
+    let all: Vec<(u32, u32)> = pids(sys).flat_map(|pid| served(sys, pid)).collect();
+    let server = |wanted: u32| all.iter().find(|(_, connection)| *connection == wanted);
+    let found = connections.into_iter().map(|it| Some(server(it)?.0));
+    found.collect()
+}
+
+/// The connections that a process serves, with its number.
+fn served(sys: &Sys, pid: u32) -> Vec<(u32, u32)> {
+    let open = sys.path(format!("/proc/{pid}/fd"));
+    let is_fuse =
+        |fd: &String| fs::read_link(open.join(fd)).is_ok_and(|to| to == Path::new("/dev/fuse"));
+    let connection = |fd: String| {
+        let text = fs::read_to_string(sys.path(format!("/proc/{pid}/fdinfo/{fd}"))).ok()?;
+        let mut lines = text.lines();
+        let number = lines.find_map(|line| line.strip_prefix("fuse_connection:"))?;
+        Some((pid, number.trim().parse().ok()?))
+    };
+    let all = names_in(&open).into_iter().filter(is_fuse);
+    all.filter_map(connection).collect()
 }

@@ -1,8 +1,10 @@
 //! Less than half of the job's reads can have come from a disk.
 //!
-//! The disks' requests are counted for all jobs of a step together, so what the direct jobs
-//! of the step read for certain is taken off first. A random read is one request at the
-//! least; of sequential reads the kernel makes larger ones, up to [`LARGEST_REQUEST_BYTES`].
+//! Two counters tell, and the lower one counts: what storage delivered to the engine's own
+//! processes, and the requests of the disks, which others may have made. Both are of all jobs
+//! of a step together, so what the direct jobs of the step read for certain is taken off
+//! first. A random read is one request at the least; of sequential reads the kernel makes
+//! larger ones, up to [`LARGEST_REQUEST_BYTES`].
 //! Where no device is known below the files (a container's layers, FUSE), what all block
 //! devices of the machine delivered is the most that can have come from one.
 
@@ -10,7 +12,7 @@ use fathom_model::{
     Direction, DiskUse, JobResult, LayerKind, ReasonKind, StackLayer, VerdictReason, units,
 };
 
-use super::nothing_read;
+use super::{compressed, nothing_read};
 use crate::verdict::JudgedFigure;
 use crate::verdict::figure::{DISK_FIGURES_MS, is_buffered, is_direct, is_file_engine};
 use crate::volumes;
@@ -48,6 +50,9 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
 fn of_buffered(figure: &JudgedFigure) -> Option<VerdictReason> {
     let reads = reads_of(figure, is_buffered);
     let text = ReasonKind::CachedReads.sentence().to_owned();
+    if let Some(reason) = of_engine(figure, reads, reads_of(figure, is_direct), &text) {
+        return Some(reason);
+    }
     let Some(requests) = figure.reached(&REQUESTS).or_else(|| by_engine(figure)) else {
         return of_machine(figure, reads, text);
     };
@@ -68,42 +73,80 @@ fn of_direct(figure: &JudgedFigure) -> Option<VerdictReason> {
     }
     let reads = reads_of(figure, is_direct);
     let text = "direct=1, and yet the page cache answered reads: this file system does not pass direct I/O on".to_owned();
+    if let Some(reason) = of_engine(figure, reads, JobReads::default(), &text) {
+        return Some(reason);
+    }
     let Some(requests) = figure.reached(&REQUESTS) else {
         return of_machine(figure, reads, text);
     };
     (requests < reads.ios / 2).then(|| found(text, reads, requests))
 }
 
+/// By what storage delivered to the engine's processes and those that serve its files. Less
+/// is delivered of data that is kept compressed, and nothing of holes.
+fn of_engine(
+    figure: &JudgedFigure,
+    reads: JobReads,
+    others: JobReads,
+    text: &str,
+) -> Option<VerdictReason> {
+    let delivered = figure.evidence()?.count("job.read_bytes")?;
+    let delivered = delivered.saturating_sub(others.bytes);
+    let is_its = is_of_this_machine(figure)
+        && compressed::rule(figure).is_none()
+        && nothing_read::rule(figure).is_none();
+    let sentence = |read, delivered| {
+        format!("{text} ({read} were read, and storage delivered {delivered} of it)")
+    };
+    is_its.then(|| too_few(reads, delivered, sentence))?
+}
+
 /// By what all block devices delivered, where the files are on this machine.
 fn of_machine(figure: &JudgedFigure, reads: JobReads, text: String) -> Option<VerdictReason> {
+    let of_memory = |stack: &StackLayer| {
+        let mut layers = stack.layers();
+        layers.any(|layer| layer.kind == LayerKind::MemoryDevice)
+    };
+    if !is_of_this_machine(figure) || figure.stacks().any(of_memory) {
+        return None;
+    }
+    let kib = figure.evidence()?.count("memory.read_kib")?;
+    let sentence = |read, delivered| {
+        format!("{text} ({read} were read, and all disks of the machine delivered {delivered})")
+    };
+    too_few(reads, kib.saturating_mul(1024), sentence)
+}
+
+/// Whether everything that is known to lie under the targets is storage of this machine. What
+/// a server does that has no device or folder of it is not known.
+fn is_of_this_machine(figure: &JudgedFigure) -> bool {
     let is_local = |stack: &StackLayer| {
         let mut layers = stack.layers();
-        // What a server does that has no device or folder of this machine is not known.
         layers.all(|layer| match layer.kind {
-            LayerKind::Network | LayerKind::Memory | LayerKind::MemoryDevice => false,
+            LayerKind::Network | LayerKind::Memory => false,
             LayerKind::Fuse => layer.leaves().all(|it| it.kind != LayerKind::Unknown),
             _ => true,
         })
     };
     let targets = figure.targets();
     let mut stacks = targets.iter().map(|target| target.stack.as_ref());
-    if targets.is_empty() || !stacks.all(|stack| stack.is_some_and(is_local)) {
-        return None;
-    }
-    let kib = figure.evidence()?.count("memory.read_kib")?;
-    let delivered = kib.saturating_mul(1024);
-    (delivered < reads.bytes / 2).then(|| {
-        let text = format!(
-            "{text} ({} were read, and all disks of the machine delivered {})",
-            units::bytes(reads.bytes as f64),
-            units::bytes(delivered as f64)
-        );
-        let numbers = [
-            ("read_bytes", reads.bytes as f64),
-            ("disk_bytes", delivered as f64),
-        ];
-        VerdictReason::found(ReasonKind::CachedReads, text, numbers)
-    })
+    !targets.is_empty() && stacks.all(|stack| stack.is_some_and(is_local))
+}
+
+/// The finding where less than half of what was read was delivered.
+fn too_few(
+    reads: JobReads,
+    delivered: u64,
+    sentence: impl Fn(String, String) -> String,
+) -> Option<VerdictReason> {
+    let bytes = |bytes: u64| units::bytes(bytes as f64);
+    let numbers = [
+        ("read_bytes", reads.bytes as f64),
+        ("disk_bytes", delivered as f64),
+    ];
+    let text = sentence(bytes(reads.bytes), bytes(delivered));
+    (delivered < reads.bytes / 2)
+        .then(|| VerdictReason::found(ReasonKind::CachedReads, text, numbers))
 }
 
 fn found(text: String, reads: JobReads, requests: u64) -> VerdictReason {

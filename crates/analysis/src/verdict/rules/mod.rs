@@ -32,6 +32,7 @@ mod record_on_target;
 mod requests_split;
 mod saturated_percentiles;
 mod settings_changed;
+mod shared_blocks;
 mod short;
 mod stalls;
 mod still_changing;
@@ -56,6 +57,7 @@ pub(super) const ALL: &[VerdictRule] = &[
     nothing_read::rule,
     cached_below::rule,
     compressed::rule,
+    shared_blocks::rule,
     device_memory::rule,
     write_cache::rule,
     unknown_history::rule,
