@@ -32,6 +32,9 @@ pub struct StackLayer {
     pub under: Vec<StackLayer>,
 }
 
+/// What btrfs compresses with (btrfs(5), `compress`), and files that were marked for it.
+const COMPRESSIONS: [&str; 4] = ["zlib", "lzo", "zstd", "compressed"];
+
 /// Kinds of layers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -100,6 +103,13 @@ impl StackLayer {
     #[must_use]
     pub fn is_in_memory(&self) -> bool {
         self.leaves().any(|leaf| leaf.kind == LayerKind::Memory)
+    }
+
+    /// How it compresses what is written; `None` where it does not.
+    #[must_use]
+    pub fn compression(&self) -> Option<&str> {
+        let is_one = |how: &&String| COMPRESSIONS.iter().any(|name| how.starts_with(name));
+        self.data.iter().find(is_one).map(String::as_str)
     }
 
     /// Whether it is a device, and no file system.

@@ -54,6 +54,8 @@ pub struct Traits {
     pub is_cached_below: bool,
     /// The file system compresses what the test wrote.
     pub compresses: bool,
+    /// One below a loop device does, of what jobs write; what the test wrote does not shrink.
+    pub compresses_below: bool,
 }
 
 pub type Made = Result<Place, String>;
@@ -126,7 +128,7 @@ fn loop_on(below: Place, bytes: u64, is_direct: bool) -> Made {
         it.is_device = true;
         it.caches_reads = false;
         it.caches_writes = false;
-        it.compresses = false;
+        it.compresses_below = std::mem::take(&mut it.compresses);
         it.is_cached_below |= !is_direct;
     }))
 }

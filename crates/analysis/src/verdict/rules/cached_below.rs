@@ -2,7 +2,9 @@
 //! that of a hypervisor.
 
 use fathom_model::environment::is_in_memory;
-use fathom_model::{Direction, EvidenceSum, ReasonKind, StackLayer, VerdictReason, units};
+use fathom_model::{
+    Direction, EvidenceSum, LayerKind, ReasonKind, StackLayer, VerdictReason, units,
+};
 
 use super::throttled;
 use crate::verdict::JudgedFigure;
@@ -37,9 +39,15 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
         _ => return None,
     };
     let moved = evidence.count(&format!("{device}.{name}"))? as f64;
-    let memory = evidence
-        .set_to(&format!("{device}.backing_file_system"))
-        .filter(|kind| is_in_memory(kind));
+    let kept_in = |layer: &StackLayer| {
+        let mut leaves = layer.leaves();
+        let memory = leaves.find(|leaf| leaf.kind == LayerKind::Memory);
+        memory.map(|leaf| leaf.name.clone())
+    };
+    // Records of earlier versions have no stack.
+    let told = evidence.set_to(&format!("{device}.backing_file_system"));
+    let told = told.filter(|kind| is_in_memory(kind)).map(str::to_owned);
+    let memory = layer(figure, device).and_then(kept_in).or(told);
     if let Some(kind) = memory {
         let text = format!("the file of {device} lies in memory ({kind}): no storage was measured");
         return Some(VerdictReason::found(ReasonKind::CachedBelow, text, []));
@@ -53,22 +61,38 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
     if moved == 0.0 || reached >= SHARE * moved {
         return None;
     }
+    let under = layer(figure, device).into_iter().flat_map(|it| &it.under);
+    let (kind, why) = match under.filter_map(StackLayer::compression).next() {
+        Some(how) => (
+            ReasonKind::Compressed,
+            format!("its file is compressed ({how})"),
+        ),
+        None => {
+            let why = "the page cache below it did the rest";
+            (ReasonKind::CachedBelow, why.to_owned())
+        }
+    };
     let text = format!(
-        "{device} moved {}, and {} of that reached its storage: the page cache below it did the rest",
+        "{device} moved {}, and {} of that reached its storage: {why}",
         units::bytes(moved),
         units::bytes(reached)
     );
     let numbers = [("moved_bytes", moved), ("reached_bytes", reached)];
-    Some(VerdictReason::found(ReasonKind::CachedBelow, text, numbers))
+    Some(VerdictReason::found(kind, text, numbers))
 }
 
 /// The devices right under a loop device's file; those further down count the same again.
 /// `None`: its stack is not known.
 fn below<'d>(figure: &JudgedFigure<'d>, device: &str) -> Option<Vec<&'d str>> {
-    let mut layers = figure.stacks().flat_map(StackLayer::layers);
-    let its = layers.find(|layer| layer.name == device)?;
+    let its = layer(figure, device)?;
     let right_under = its.under.iter().flat_map(StackLayer::first_devices);
     Some(right_under.map(|layer| layer.name.as_str()).collect())
+}
+
+/// The layer of a device; `None`: the stack is not known.
+fn layer<'d>(figure: &JudgedFigure<'d>, device: &str) -> Option<&'d StackLayer> {
+    let mut layers = figure.stacks().flat_map(StackLayer::layers);
+    layers.find(|layer| layer.name == device)
 }
 
 /// A disk that says it turns, and answers random reads faster than one can. Virtual disks
