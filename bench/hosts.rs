@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_analysis::hosts::{Overlap, totals};
-use fathom_engine::fio::json;
 use fathom_engine::{Control, StepBarrier as _};
+use fathom_fio_output::json;
 use fathom_fleet::hosts::agent::{DriverLine, one_at_a_time};
 use fathom_fleet::hosts::wire::Wire;
 use fathom_model::host::start_skew_ms;

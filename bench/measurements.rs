@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use fathom_analysis::steady_state::{SeriesValue, WindowRule, judge};
-use fathom_engine::fio::json;
+use fathom_fio_output::json;
 use fathom_testkit::Browser;
 
 use crate::results::{Beside, Row};

@@ -7,9 +7,9 @@
 
 use std::path::Path;
 
-use fathom_engine::fio::{import, json, log, normal, terse};
-use fathom_engine::jobfile::value::{self, BareTimeUnit, Base};
-use fathom_engine::jobfile::{self, JobFile, Keyword, Sources};
+use fathom_fio_output::{import, json, log, normal, terse};
+use fathom_jobfile::value::{self, BareTimeUnit, Base};
+use fathom_jobfile::{JobFile, Keyword, Sources};
 use fathom_model::{Histogram, LogEntry};
 
 /// What a target does with an input.
@@ -57,7 +57,10 @@ pub fn jobfile(data: &[u8]) {
         let _ = (diagnostic.to_string(), diagnostic.excerpt());
     }
     for job in checked.file.jobs() {
-        let _ = (jobfile::targets(&job), jobfile::is_write(&job));
+        let _ = (
+            fathom_jobfile::targets(&job),
+            fathom_jobfile::is_write(&job),
+        );
     }
     let text = checked.file.render();
     if !checked.has_errors() {

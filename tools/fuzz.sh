@@ -13,7 +13,8 @@ fi
 
 # The seeds are every captured output, job file and Kconfig tree, whatever the target.
 seeds=
-for dir in fuzz/seeds crates/engine/tests/fixtures crates/engine/tests/corpus \
+for dir in fuzz/seeds crates/fio-output/tests/fixtures crates/engine/tests/fixtures \
+    crates/jobfile/tests/corpus \
     campaigns/kconfig crates/kconfig/tests/trees; do
     [ ! -d "$dir" ] || seeds="$seeds $dir"
 done

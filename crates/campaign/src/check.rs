@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use fathom_engine::fio::parse_only;
 use fathom_engine::fio::version::Program;
-use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{Diagnostic, JobFile, Severity};
 
 use crate::folder::file;
 use crate::plan::ResolvedCampaign;

@@ -9,7 +9,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fathom_engine::jobfile::table;
+use fathom_jobfile::table;
 use fathom_model::point::whole_number;
 use fathom_model::{JobResult, Point, Results};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use fathom_analysis::guard::GuardRule;
 use fathom_analysis::knee_search::search_order;
-use fathom_engine::jobfile::JobFile;
-use fathom_engine::jobfile::value::{BareTimeUnit, time_us};
+use fathom_jobfile::JobFile;
+use fathom_jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
 use fathom_model::{Pattern, Point};
 use serde::{Deserialize, Serialize};

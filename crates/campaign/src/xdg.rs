@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::variables;
+use fathom_jobfile::variables;
 
 /// The folder that a variable names, else the one under the user's home. A
 /// relative path in the variable does not count. `None`: there is no home.

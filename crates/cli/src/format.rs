@@ -1,6 +1,6 @@
 //! fio's output formats as the command line names them.
 
-use fathom_engine::fio::stream::OutputFormat;
+use fathom_fio_output::stream::OutputFormat;
 
 /// One of fio's output formats, by fio's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

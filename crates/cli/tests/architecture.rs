@@ -360,7 +360,7 @@ const WRITERS: [(&str, usize, &str); 29] = [
         "what was checked, and nothing else",
     ),
     ("engine/src/fio/client/mod.rs", 1, "in a record's folder"),
-    ("engine/src/fio/raw.rs", 2, "in a record's folder"),
+    ("fio-output/src/raw.rs", 2, "in a record's folder"),
     ("engine/src/native/files.rs", 2, "by engine::checked"),
     ("engine/src/native/iolog_file.rs", 1, "by engine::checked"),
     ("engine/src/native/output.rs", 1, "in a record's folder"),

@@ -409,7 +409,7 @@ fn without_an_output_its_six_figures_are_used() {
 #[test]
 fn rounds_and_pre_conditioning_are_kept_as_steps() {
     let place = Place::new();
-    let json = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures/rw.json");
+    let json = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio-output/tests/fixtures/rw.json");
     let json = fs::read_to_string(json).unwrap();
     place.test(
         "0001-basic-tests/0004-randread/0001-bs4k-1j-1qd-randread",
@@ -521,7 +521,7 @@ fn tables_fit_the_terminal_and_mark_the_best() {
 #[test]
 fn what_is_no_campaign_cannot_be_exported() {
     let place = Place::new();
-    let json = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures/rw.json");
+    let json = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio-output/tests/fixtures/rw.json");
     place.good(&["import", json.to_str().unwrap()]);
     let output = place.fathom(&["export", "csv"]);
     assert_eq!(output.status.code(), Some(3));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use fathom_engine::fio::json;
+use fathom_fio_output::json;
 use fathom_model::{Direction, Event, JobResult, ReasonKind, RunDocument, RunStatus};
 use fathom_record::{Header, Writer};
 use fathom_testkit::{SmallFs, program, skip};

@@ -9,9 +9,11 @@ use assert_cmd::Command;
 use serde_json::Value;
 
 fn fixture(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../engine/tests/fixtures")
-        .join(name)
+    let of = match name.starts_with("foreign") {
+        true => "../engine/tests/fixtures",
+        false => "../fio-output/tests/fixtures",
+    };
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(of).join(name)
 }
 
 struct Import {

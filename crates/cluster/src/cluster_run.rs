@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use fathom_engine::bounded::TEXT_BYTES_MAX;
+use fathom_device::bounded::TEXT_BYTES_MAX;
 use fathom_engine::{Control, Sink as _};
 use fathom_fleet::kube::{Cluster, KubeError, PodCommand};
 use fathom_fleet::local::Session;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use fathom_engine::fio::import;
+use fathom_fio_output::import;
 use fathom_fleet::kube::{KubeError, PodCommand};
 use fathom_model::{Event, Failure, FailureKind, Results};
 

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::jobfile::table::nearest;
+use fathom_jobfile::table::nearest;
 
 use super::background_load::GivenBackgroundLoad;
 use super::input::InputError;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fathom_engine::jobfile::value::{self, Base};
-use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
 use fathom_engine::native;
+use fathom_jobfile::value::{self, Base};
+use fathom_jobfile::{Diagnostic, JobFile, Severity};
 
 use super::size::in_job;
 use super::{BenchWorkload, Parameters};

@@ -2,7 +2,7 @@
 //! its folders.
 
 use fathom_analysis::hosts::sum;
-use fathom_engine::fio::write::{FormatFacts, OutputFormat, render};
+use fathom_fio_output::write::{FormatFacts, OutputFormat, render};
 use fathom_model::{Direction, DirectionResult, JobResult, Results};
 use serde_json::json;
 

@@ -23,6 +23,7 @@
 //! recorded tree; what a system does not have there is absent, never invented.
 //! Knows only `model`.
 
+pub mod bounded;
 pub mod cdl;
 pub mod cgroup;
 mod claim;
@@ -42,11 +43,13 @@ mod loop_status;
 pub mod mounts;
 pub mod names;
 pub mod node;
+pub mod open_files;
 mod openers;
 mod paths;
 pub mod priority;
 pub mod process;
 pub mod purge;
+pub mod regular;
 pub mod safety;
 pub mod scratch;
 pub mod settings;

@@ -16,7 +16,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use crate::resolve::PathUse;
+use fathom_jobfile::resolve::PathUse;
 
 /// As many links as the kernel follows (linux/namei.h, MAXSYMLINKS).
 const MOST_LINKS: usize = 40;

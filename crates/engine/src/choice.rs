@@ -4,14 +4,14 @@
 use std::fmt;
 
 use fathom_device::threads;
+use fathom_jobfile::spec;
+use fathom_jobfile::table::table;
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::fio::inventory;
 use crate::fio::parse_only::{BAD_OPTION, words_against};
 use crate::fio::version::Program;
-use crate::jobfile::spec;
-use crate::jobfile::table::table;
 use crate::native;
 
 /// The engine that is asked for.
@@ -279,7 +279,7 @@ fn with_place(words: String, jobs: &[JobSpec]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::jobfile::JobFile;
+    use fathom_jobfile::JobFile;
 
     fn lack(reason: &str) -> Result<(), MissingCapability> {
         Err(MissingCapability::new(FailureKind::FioMissing, reason))

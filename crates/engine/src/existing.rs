@@ -7,12 +7,12 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::SystemTime;
 
+use fathom_fio_output::log::LogName;
+use fathom_jobfile::resolve::{self, JobPathUse, PathUse};
+use fathom_jobfile::spec;
 use fathom_model::{JobSpec, LogKind};
 
 use crate::checked::CheckedPaths;
-use crate::fio::log::LogName;
-use crate::jobfile::spec;
-use crate::resolve::{self, JobPathUse, PathUse};
 
 /// Bytes of a log that are looked at: a line is shorter.
 const START: u64 = 4096;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use fathom_jobfile::spec;
+use fathom_jobfile::value::Amount;
 use fathom_model::{Failure, FailureKind, JobOption, JobResult, JobSpec, Origin, Results};
 
 use crate::Request;
 use crate::fio::expect;
-use crate::jobfile::spec;
-use crate::jobfile::value::Amount;
 
 /// Most jobs that are told of one by one.
 const ONE_BY_ONE: usize = 10;

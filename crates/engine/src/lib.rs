@@ -1,8 +1,9 @@
-//! Engines: what turns a job into I/O, and the job files and outputs of fio.
+//! Engines: what turns a job into I/O.
 //!
 //! An [`Engine`] runs one job file from start to end and hands every
 //! [`Event`] to a [`Sink`] as it happens; it never prints and keeps no
-//! results. This crate knows `model` and `device`.
+//! results. This crate knows `model`, `device`, `jobfile` and
+//! `fio-output`.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -18,7 +19,6 @@ use checked::CheckedPaths;
 
 pub use fathom_model::Outcome;
 
-pub mod bounded;
 // Elsewhere files that are there are opened, and no more.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 pub mod checked;
@@ -27,26 +27,16 @@ pub mod existing;
 pub mod fio;
 pub mod foreign;
 pub mod idle;
-// Elsewhere nothing is replayed, but logs are judged.
-#[cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
-mod iolog;
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-pub mod jobfile;
 pub mod layout;
-pub mod mix;
 #[cfg(target_os = "linux")]
 pub mod native;
 #[cfg(not(target_os = "linux"))]
 #[path = "native_elsewhere.rs"]
 pub mod native;
-pub mod open_files;
-pub mod regular;
 pub mod requested;
-pub mod resolve;
 pub mod select;
 pub mod sim;
 mod unsupported;
-pub mod variables;
 
 /// Takes the events of a run in order.
 pub trait Sink {

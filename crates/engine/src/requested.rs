@@ -1,9 +1,9 @@
 //! The jobs of a request, for engines that read job files themselves.
 
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{JobFile, Severity, spec};
 use fathom_model::{Failure, FailureKind, JobSpec};
 
-use crate::jobfile::{JobFile, Severity, spec};
-use crate::variables::variable;
 use crate::{EngineError, Request};
 
 /// A refusal of a job file or an option.

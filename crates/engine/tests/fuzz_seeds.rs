@@ -16,9 +16,14 @@ const MEANINGFUL: &[u8] = b"-\"[]{};:,%=.\n\0e9\xff";
 
 fn seeds() -> Vec<PathBuf> {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut open: Vec<PathBuf> = ["tests/fixtures", "tests/corpus", "../../fuzz/seeds"]
-        .map(|dir| crate_dir.join(dir))
-        .into();
+    let mut open: Vec<PathBuf> = [
+        "tests/fixtures",
+        "../fio-output/tests/fixtures",
+        "../jobfile/tests/corpus",
+        "../../fuzz/seeds",
+    ]
+    .map(|dir| crate_dir.join(dir))
+    .into();
     let mut found = Vec::new();
     while let Some(path) = open.pop() {
         if path.is_dir() {

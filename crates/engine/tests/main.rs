@@ -4,9 +4,6 @@
 #![allow(clippy::unwrap_used)] // a test fails by panicking
 
 mod fio;
-mod fio_outputs;
-mod fio_write;
 mod fuzz_seeds;
-mod jobfile;
 #[cfg(target_os = "linux")]
 mod native;

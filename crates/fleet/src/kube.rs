@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use fathom_device::bounded::{LEFT_OUT, TEXT_BYTES_MAX};
 use fathom_engine::Control;
-use fathom_engine::bounded::{LEFT_OUT, TEXT_BYTES_MAX};
 use futures_util::future::{self, Either};
 use futures_util::stream::{self, StreamExt as _};
 use k8s_openapi::api::authorization::v1::{

@@ -9,10 +9,10 @@ use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
 use fathom_device::{Claim, Sys, space};
 use fathom_engine::checked::{CheckedPaths, PathChanged};
 use fathom_engine::existing::{self, Owner};
-use fathom_engine::jobfile::{self, JobFile};
-use fathom_engine::resolve::{self, JobPathUse, PathUse};
-use fathom_engine::variables::variable;
 use fathom_engine::{Control, Request, layout};
+use fathom_jobfile::JobFile;
+use fathom_jobfile::resolve::{self, JobPathUse, PathUse};
+use fathom_jobfile::variables::variable;
 use fathom_model::{Failure, FailureKind, JobSpec, units};
 use rustix::fs::OFlags;
 
@@ -100,7 +100,7 @@ impl TargetCheck {
             checked,
             ..PreparedTargets::default()
         };
-        let runs_programs = jobs.iter().any(jobfile::runs_programs);
+        let runs_programs = jobs.iter().any(fathom_jobfile::runs_programs);
         if runs_programs {
             // A mkfs among them would find the device in use.
             self.release();

@@ -30,6 +30,7 @@ pub mod host;
 pub mod job;
 pub mod ledger;
 pub mod log;
+pub mod mix;
 pub mod node;
 pub mod percentiles;
 pub mod point;

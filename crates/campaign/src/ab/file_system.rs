@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fathom_device::Claim;
 use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
-use fathom_engine::jobfile::shell_quote;
+use fathom_jobfile::shell_quote;
 use fathom_model::StageEnd;
 use serde::{Deserialize, Serialize};
 

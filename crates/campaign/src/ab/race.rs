@@ -2,9 +2,9 @@
 
 use fathom_analysis::compare::{CompareVerdict, FigureComparison};
 use fathom_analysis::paired::{FALSE_CHANCE, PairedQuestion, judge};
-use fathom_engine::mix::mix;
 use fathom_model::Outcome;
 use fathom_model::histogram::HISTOGRAM_STEP;
+use fathom_model::mix::mix;
 use serde::{Deserialize, Serialize};
 
 use crate::flow::{History, StepFigures};

@@ -197,7 +197,7 @@ fn every_order_comes_and_a_side_that_is_clear_is_measured_no_more() {
         if state.measured.len() % 3 == 1 {
             firsts[step.side] += 1;
         }
-        random = fathom_engine::mix::mix(random, 1);
+        random = fathom_model::mix::mix(random, 1);
         // The second side is clear at once, the third within the margin never.
         let noise = (random % 1000) as f64 / 5.0;
         let iops = [1000.0, 2000.0, 1010.0][step.side] + noise;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use fathom_engine::jobfile::table::table;
+use fathom_jobfile::table::table;
 use fathom_kconfig::Position;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -1,6 +1,6 @@
 //! Templates: job files with placeholders.
 
-use fathom_engine::jobfile::table::table;
+use fathom_jobfile::table::table;
 
 use super::TextPattern;
 use crate::error::{Fault, FilePosition};

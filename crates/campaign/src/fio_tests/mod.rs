@@ -10,11 +10,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::failures::{Evidence, FioEnd, judge};
-use fathom_engine::fio::import::{self, FioOutput};
-use fathom_engine::jobfile::{JobFile, table};
-use fathom_engine::regular;
-use fathom_engine::variables::variable;
+use fathom_device::regular;
+use fathom_fio_output::failures::{Evidence, FioEnd, judge};
+use fathom_fio_output::import::{self, FioOutput};
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{JobFile, table};
 use fathom_model::{Failure, FailureKind, Point, Results};
 
 /// Larger files are no reports of fio.

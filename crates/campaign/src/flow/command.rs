@@ -7,7 +7,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use fathom_engine::{Control, variables};
+use fathom_engine::Control;
+use fathom_jobfile::variables;
 use fathom_model::{Event, Stage, StageEnd, StageKind};
 use fathom_record::{CommandUndo, UndoFile, UndoNote, now_ms};
 

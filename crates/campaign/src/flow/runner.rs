@@ -7,12 +7,11 @@ use std::time::Duration;
 use fathom_device::command::KernelDevices;
 use fathom_device::settings::Settings;
 use fathom_device::{Sys, SysBlock, stack};
-use fathom_engine::jobfile::{JobFile, spec};
-use fathom_engine::resolve;
 use fathom_engine::select::EngineHandle;
-use fathom_engine::variables::variable;
 use fathom_engine::{Control, Outcome, Sink as _};
 use fathom_fleet::local::Session;
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{JobFile, resolve, spec};
 use fathom_model::{
     Event, Failure, FailureKind, LedgerEvent, Point, SkipCause, StageEnd, StageKind, units,
 };

@@ -11,7 +11,7 @@ use fathom_device::process::Process;
 use fathom_device::settings::{SettingError, Settings};
 use fathom_device::switches::Switches;
 use fathom_device::{Hold, Sys, SysBlock, identity};
-use fathom_engine::variables;
+use fathom_jobfile::variables;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Event, SettingValue};
 use fathom_record::{

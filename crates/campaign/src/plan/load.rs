@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fathom_engine::jobfile::value::Amount;
-use fathom_engine::jobfile::{is_write, spec};
+use fathom_jobfile::value::Amount;
+use fathom_jobfile::{is_write, spec};
 use fathom_model::JobSpec;
 
 /// The load of a job file.

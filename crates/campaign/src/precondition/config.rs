@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_engine::jobfile::value::{Amount, BareTimeUnit, Base, amount, size, time_us};
+use fathom_jobfile::value::{Amount, BareTimeUnit, Base, amount, size, time_us};
 use fathom_kconfig::Config;
 
 use super::{

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use fathom_device::health::LIMIT_FIGURES;
-use fathom_engine::fio::raw;
-use fathom_engine::fio::stream::{OutputFormat, select};
+use fathom_fio_output::raw;
+use fathom_fio_output::stream::{OutputFormat, select};
 use fathom_model::{Event, EvidenceSum};
 
 use super::log_name;

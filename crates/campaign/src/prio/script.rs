@@ -9,8 +9,8 @@ use fathom_device::command::{Issue, KernelDevices};
 use fathom_device::priority::{Info, Interface};
 use fathom_device::switches::{PriorityMode, SwitchError, Switches};
 use fathom_device::{Sys, SysBlock};
-use fathom_engine::jobfile::JobFile;
-use fathom_engine::variables::variable;
+use fathom_jobfile::JobFile;
+use fathom_jobfile::variables::variable;
 use fathom_model::{Event, Stage, StageEnd, StageKind};
 
 use super::{PrioConfig, PrioWorkload};

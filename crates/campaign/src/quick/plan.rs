@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_engine::choice::{Chosen, Wish};
-use fathom_engine::{jobfile, native};
+use fathom_engine::native;
 use fathom_model::environment::Target;
 use fathom_model::{JobOption, JobSpec, Origin, units};
 use serde::{Deserialize, Serialize};
@@ -250,9 +250,12 @@ impl PlannedTest {
     /// The shell command that runs the test in `folder` without Fathom.
     #[must_use]
     pub fn command(&self, folder: &Path) -> String {
-        let quote = |argument: &String| jobfile::shell_quote(argument);
-        let arguments: Vec<String> = jobfile::cmdline(&[self.spec()]).iter().map(quote).collect();
-        let folder = jobfile::shell_quote(&folder.display().to_string());
+        let quote = |argument: &String| fathom_jobfile::shell_quote(argument);
+        let arguments: Vec<String> = fathom_jobfile::cmdline(&[self.spec()])
+            .iter()
+            .map(quote)
+            .collect();
+        let folder = fathom_jobfile::shell_quote(&folder.display().to_string());
         format!("cd {folder} && fio {}", arguments.join(" "))
     }
 

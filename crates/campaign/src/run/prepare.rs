@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
 use fathom_engine::choice::{self, MissingCapability, NoEngine, Wish};
 use fathom_engine::existing::{self, Owner};
-use fathom_engine::fio::preflight;
 use fathom_engine::fio::version::Program;
-use fathom_engine::jobfile::{JobFile, Severity, spec};
 use fathom_engine::native;
-use fathom_engine::resolve::{self, JobPathUse, PathUse};
 use fathom_engine::select::EngineHandle;
 use fathom_engine::sim::Sim;
-use fathom_engine::variables::variable;
+use fathom_jobfile::resolve::{self, JobPathUse, PathUse};
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{JobFile, Severity, preflight, spec};
 use fathom_model::{FailureKind, JobSpec, Refused};
 
 use super::RunError;

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use fathom_analysis::snia::{DriveClass, Setup, SniaTest, TrackedVariable};
-use fathom_engine::jobfile::value::{BareTimeUnit, time_us};
+use fathom_jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::jobfile::JobFile;
+use fathom_jobfile::JobFile;
 
 use super::{JobSource, Study, StudyAction, StudyStep};
 use crate::run::RunError;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_engine::jobfile::table::{nearest, table};
-use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, spec};
+use fathom_jobfile::table::{nearest, table};
+use fathom_jobfile::{CheckedJobFile, JobFile, Severity, spec};
 use fathom_model::{Direction, JobSpec};
 use serde::{Deserialize, Serialize};
 

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_analysis::snia::{DriveClass, SniaTest, TrackedVariable};
-use fathom_device::cdl;
 use fathom_device::purge::Want;
-use fathom_engine::regular;
+use fathom_device::{cdl, regular};
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{StudyCampaign, campaign, check_folder};

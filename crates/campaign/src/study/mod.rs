@@ -139,7 +139,7 @@ impl Study {
             };
             CampaignError::Definition(vec![Fault::new(&place, said)])
         };
-        let bytes = fathom_engine::regular::read(path, BYTES_MAX);
+        let bytes = fathom_device::regular::read(path, BYTES_MAX);
         let bytes = bytes.map_err(|error| whole(error.to_string()))?;
         let text = String::from_utf8(bytes).map_err(|_| whole("it is not UTF-8".to_owned()))?;
         Self::parse(&text, path, env)

@@ -5,9 +5,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::Setup;
-use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::JobFile;
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{JobFile, preflight};
 use fathom_model::{JobSpec, Refused, Stage, StageEnd, StageKind};
 
 use super::{JobSource, Study, StudyAction, StudyJob, StudyPrecondition, StudyQuick, StudyStep};

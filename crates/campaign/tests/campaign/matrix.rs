@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use fathom_campaign::plan::{DevicePhase, MeasureOrder, Overrides, ResolvedCampaign, plan};
-use fathom_engine::jobfile::JobFile;
+use fathom_jobfile::JobFile;
 
 use super::{Campaign, no_env};
 
@@ -289,6 +289,6 @@ fn colons_in_the_name_of_a_device_are_its_own() {
     let line = "\nfilename=/dev/disk/by-path/pci-0000\\:01\\:00.0-nvme-1\n";
     assert!(step.job_text.contains(line), "{}", step.job_text);
     let checked = JobFile::parse(&step.job_text, &step.job_file, &no_env);
-    let targets = fathom_engine::jobfile::targets(&checked.file.jobs()[0]);
+    let targets = fathom_jobfile::targets(&checked.file.jobs()[0]);
     assert_eq!(targets[0].path, plan.dut);
 }

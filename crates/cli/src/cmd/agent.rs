@@ -11,10 +11,10 @@ use clap::Parser;
 use fathom_device::scratch::{boot_id, namespace};
 use fathom_device::{Scratch, Sys};
 use fathom_engine::StepBarrier;
-use fathom_engine::variables::give;
 use fathom_fleet::hosts::agent::{DriverLine, one_at_a_time};
 use fathom_fleet::hosts::file_parts::{plain, write_part};
 use fathom_fleet::hosts::wire::{RUNS, Say, Wire, Word};
+use fathom_jobfile::variables::give;
 use fathom_model::{Exit, RunStatus};
 
 use super::planned::Plan;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fathom_campaign::budget::Over;
 use fathom_campaign::plan::{self, Overrides, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
 use fathom_report::style::wrap;
 use serde::{Deserialize, Serialize};
 

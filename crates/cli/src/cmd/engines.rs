@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use fathom_engine::fio::inventory::{self, EngineOption};
 use fathom_engine::fio::version::Program;
-use fathom_engine::jobfile::table::nearest;
 use fathom_engine::native;
+use fathom_jobfile::table::nearest;
 use fathom_model::{Exit, Failure};
 
 use super::{ExitError, Global};

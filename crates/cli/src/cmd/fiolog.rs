@@ -5,10 +5,10 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use fathom_engine::fio::log::{
+use fathom_fio_output::log::{
     CLOCK_FROM_MS, Histograms, LogColumns, LogName, Options, SINCE_1970_MS, TimeOrigin, TraceTally,
 };
-use fathom_engine::fio::version::Version;
+use fathom_fio_output::version::Version;
 use fathom_model::{PrioColumn, units};
 
 /// Documents of fio beside a log that are looked into for its version.

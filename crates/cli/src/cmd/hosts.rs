@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::{Control, open_files, regular};
+use fathom_device::{open_files, regular};
+use fathom_engine::Control;
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, HostsJob, kept};
 use fathom_fleet::local::FleetError;
@@ -175,7 +176,7 @@ fn of_file(path: &Path, variables: &mut HostVariables) -> Result<Vec<String>, St
 pub fn header(name: &str, command: &str, names: &[String], job: &HostsJob) -> Header {
     let mut header = Header::new(name, command);
     header.environment = Some(fathom_device::environment(&[]));
-    header.variables = fathom_engine::variables::read();
+    header.variables = fathom_jobfile::variables::read();
     let words: Vec<_> = std::env::args_os()
         .map(|arg| arg.to_string_lossy().into_owned())
         .collect();

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_campaign::imported::{self, ImportedLoad};
-use fathom_engine::fio::import::{self, FioOutput};
+use fathom_fio_output::import::{self, FioOutput};
 use fathom_model::{Event, Exit, Outcome, Point, Results, RunStatus, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_campaign::folder;
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
 use fathom_model::Exit;
 use serde::Serialize;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Parser as _;
 use fathom_campaign::provision::last as last_batch;
 use fathom_campaign::run::{self, Head};
-use fathom_engine::variables;
+use fathom_jobfile::variables;
 use fathom_model::{Event, Exit};
 use fathom_record::{Entries, Header};
 use serde_json::Value;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use fathom_campaign::Ledgers;
 use fathom_campaign::flow::{Ending, Flow, KeptPlan, RunOptions};
 use fathom_campaign::study::{Study, StudyScript, evaluate, exit};
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

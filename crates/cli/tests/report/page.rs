@@ -195,7 +195,7 @@ fn several_job_files_failures_and_facts_are_told() {
 #[test]
 fn an_import_is_told_without_samples_and_environment() {
     let runs = tempfile::tempdir().unwrap();
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fio-output/tests/fixtures");
     let file = fixtures.join("eio-on.plus.json");
     let imported = fathom(runs.path(), &["--json", "import", file.to_str().unwrap()]);
     assert!(imported.status.success(), "{}", stderr(&imported));

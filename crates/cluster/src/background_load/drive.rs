@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use fathom_analysis::rate::BEHIND_RATE_SHARE;
-use fathom_engine::fio::import;
-use fathom_engine::fio::intervals::Intervals;
+use fathom_fio_output::import;
+use fathom_fio_output::intervals::Intervals;
 use fathom_model::{Event, Failure, FailureKind, JobResult, ReasonKind, Results, RunStatus};
 use fathom_record::{Header, Writer};
 use serde_json::Value;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use fathom_analysis::rate::latency;
-use fathom_engine::fio::intervals::Intervals;
+use fathom_fio_output::intervals::Intervals;
 use fathom_model::{
     Direction, DirectionResult, Event, Histogram, Host, JobResult, Outcome, Results, Sample,
 };

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{JobFile, spec};
 use fathom_model::JobSpec;
 
 use crate::Request;
-use crate::jobfile::{JobFile, spec};
-use crate::variables::variable;
 
 /// The jobs of a request; none when its file cannot be understood here.
 pub fn jobs(request: &Request) -> Vec<JobSpec> {

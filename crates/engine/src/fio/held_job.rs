@@ -17,14 +17,14 @@ use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{JobFile, log_kinds, makes_names, reaches_files, resolve, split_names};
 use fathom_model::{JobOption, JobSpec, Origin};
 use rustix::fs::{MemfdFlags, OFlags, memfd_create};
 
+use crate::Request;
 use crate::checked::{CheckedPaths, HeldPlace, PathChanged};
-use crate::jobfile::{JobFile, log_kinds, makes_names, reaches_files, split_names};
 use crate::requested::passed_value;
-use crate::variables::variable;
-use crate::{Request, resolve};
 
 /// What every name that is given to fio begins with, apart from the process.
 const FOLDER: &[u8] = b"/proc/";

@@ -2,12 +2,6 @@
 //!
 //! - [`Fio`]: runs a job file; [`guard`]: nothing of fio outlives Fathom
 //! - [`client`]: the fio servers of other machines instead of a fio here
-//! - [`preflight`]: what is refused before fio starts; [`failures`]: what went wrong
-//! - [`stream`]: fio's output while it arrives, and the formats it was written in
-//! - [`json`], [`terse`], [`normal`]: fio's outputs of any age into [`fathom_model::Results`]
-//! - [`import`]: which of them a file holds
-//! - [`mod@log`]: fio's latency logs, at speed
-//! - [`mod@write`]: [`fathom_model::Results`] of another engine in fio's formats
 //! - [`parse_only`]: whether fio takes job files, asked without running them
 //! - [`version`]: which fio is here; [`inventory`]: its engines and options
 
@@ -18,29 +12,17 @@ use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 mod arrivals;
 pub mod client;
 pub(crate) mod expect;
-pub mod failures;
 pub mod guard;
 #[cfg(target_os = "linux")]
 mod held_job;
 #[cfg(not(target_os = "linux"))]
 #[path = "held_job_elsewhere.rs"]
 mod held_job;
-pub mod import;
-pub mod intervals;
 pub mod inventory;
-pub mod json;
 mod layout;
-pub mod log;
-mod messages;
-pub mod normal;
 pub mod parse_only;
-pub mod preflight;
-pub mod raw;
 mod run;
-pub mod stream;
-pub mod terse;
 pub mod version;
-pub mod write;
 
 /// The engine.
 #[derive(Debug, Clone)]

@@ -7,21 +7,23 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use fathom_device::threads;
+use fathom_fio_output::failures::by_signal;
+use fathom_fio_output::failures::{Evidence, FioEnd, errno_text_of, judge};
+use fathom_fio_output::intervals::{Intervals, eta_s};
+use fathom_fio_output::json;
+use fathom_fio_output::messages::{Message, NO_JOB_PROCESS, NO_JOB_THREAD, classify};
+use fathom_fio_output::raw::RawOutputs;
+use fathom_fio_output::stream::{OUTPUT_FORMAT, OutputCutter, Piece};
+use fathom_fio_output::version::Version;
 use fathom_model::{Event, Failure, FailureKind, Results};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::arrivals::Arrivals;
 use super::client::{QUIT_WAIT, ServerSet};
-use super::failures::{Evidence, FioEnd, by_signal, errno_text_of, judge};
 use super::guard::{self, FioSupervisor, GuardOrder, GuardReport};
 use super::held_job::HeldJob;
-use super::intervals::{Intervals, eta_s};
 use super::layout::Layout;
-use super::messages::{Message, NO_JOB_PROCESS, NO_JOB_THREAD, classify};
-use super::raw::RawOutputs;
-use super::stream::{OUTPUT_FORMAT, OutputCutter, Piece};
-use super::version::Version;
-use super::{Fio, expect, json};
+use super::{Fio, expect};
 use crate::checked::PathChanged;
 use crate::{Control, EngineError, Outcome, Request, Sink};
 

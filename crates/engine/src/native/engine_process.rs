@@ -25,13 +25,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use fathom_device::threads;
+use fathom_fio_output::failures::by_signal;
+use fathom_jobfile::variables::set_given;
 use fathom_model::{Event, Failure, FailureKind};
 use serde::{Deserialize, Serialize};
 
 use super::Native;
-use crate::fio::failures::by_signal;
 use crate::fio::guard::{self, GuardReport, clear_orphans};
-use crate::variables::set_given;
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 
 /// First argument of the process that is an engine and nothing else.

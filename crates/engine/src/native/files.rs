@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fathom_device::command::nvme_namespace;
+use fathom_jobfile::resolve::tree_files;
 use fathom_model::{Failure, FailureKind};
 
 use rustix::fs::OFlags;
 
 use crate::checked::{CheckedPaths, PathChanged};
 use crate::layout;
-use crate::resolve::tree_files;
 
 use super::backend::{OpenFile, drop_cache, file_calls};
 use super::data::Filler;

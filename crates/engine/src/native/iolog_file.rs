@@ -5,12 +5,12 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fathom_jobfile::iolog::{MOST_NAME, TIMED_HEADLINE};
 use rustix::fs::OFlags;
 
 use super::backend::Op;
 use super::files::MemberFiles;
 use super::ring::{Ring, RingEntry};
-use crate::iolog::{MOST_NAME, TIMED_HEADLINE};
 
 /// An I/O as it was handed over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

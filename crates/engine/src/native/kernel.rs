@@ -3,12 +3,12 @@
 
 use std::io;
 
+use fathom_jobfile::spec;
 use fathom_model::{FailureKind, JobSpec};
 
 use super::backend::{libaio::Libaio, uring};
 use super::job::{IoEngine, NativeJob};
 use super::worker::engine_name;
-use crate::jobfile::spec;
 
 /// A sentence for each job whose I/O engine this kernel does not offer; no
 /// program can run it here. Touches nothing.

@@ -61,10 +61,10 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use fathom_jobfile::resolve::of;
 use fathom_model::{Event, JobSpec};
 
 use crate::checked::CheckedPaths;
-use crate::resolve::of;
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink, requested};
 use clock::ClockAnchor;
 use engine_process::EngineProcess;

@@ -5,12 +5,12 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use fathom_fio_output::raw;
+use fathom_fio_output::write::{FormatFacts, JobFacts, ShownSection, render_all};
 use fathom_model::{Event, JobOption, JobResult, JobSpec, Results};
 
 use super::job::{DirIndex, NativeJob};
 use super::results::BatchShares;
-use crate::fio::raw;
-use crate::fio::write::{FormatFacts, JobFacts, ShownSection, render_all};
 use crate::{EngineError, Request, Sink};
 
 /// Hands events on and keeps the results at the end.

@@ -8,6 +8,10 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use fathom_device::regular;
+use fathom_jobfile::iolog::{
+    IologEntry, IologFault, IologOp, IologReader, MergedTrace, device_here, device_numbers, merge,
+};
 use fathom_model::{Failure, FailureKind, JobSpec, units};
 
 use super::backend::Op;
@@ -16,10 +20,6 @@ use super::files::{self, FilePlace, MemberFiles};
 use super::job::{DirIndex, IoPattern, NativeJob, ReplayOptions, Sizes};
 use super::source::NextIo;
 use super::verify::{self, BlockLayout, gcd};
-use crate::iolog::{
-    IologEntry, IologFault, IologOp, IologReader, MergedTrace, device_here, device_numbers, merge,
-};
-use crate::{jobfile, regular};
 
 /// Most steps that are kept in memory, of 32 bytes each.
 const MOST_STEPS: usize = 1 << 24;
@@ -291,7 +291,7 @@ pub(super) fn prepare(
     }
     let mut job = job.clone();
     job.verify.settled_interval = Some(verify::interval(&job));
-    if reader.is_block_trace() && jobfile::spec::option(spec, "iodepth").is_none() {
+    if reader.is_block_trace() && fathom_jobfile::spec::option(spec, "iodepth").is_none() {
         job.queue.depth = reader.depth().max(1);
         job.queue.low = Some(job.queue.depth);
     }

@@ -1,6 +1,6 @@
 //! Random numbers for offsets, sizes and mixes: small, fast, seedable.
 
-pub(super) use crate::mix::mix;
+pub(super) use fathom_model::mix::mix;
 
 /// xoshiro256++ (Blackman and Vigna, <https://prng.di.unimi.it/>): passes the
 /// usual batteries, a few instructions a number.

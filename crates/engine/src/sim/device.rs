@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
+use fathom_model::mix::mix;
 use serde::Deserialize;
 
 use super::life::Life;
-use crate::mix::mix;
 
 /// What [`SimDevice::format`] says.
 const FORMAT: &str = "fathom-sim-device";

@@ -17,6 +17,8 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use fathom_jobfile::spec;
+use fathom_jobfile::value::Amount;
 use fathom_model::{
     Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, JobSpec,
     Latency, Results, Sample,
@@ -26,8 +28,6 @@ pub use device::{Fail, SettlingRate, SimDevice, Stall, Swing};
 use life::{Life, LifeSoFar};
 use rate::OfferedRate;
 
-use crate::jobfile::spec;
-use crate::jobfile::value::Amount;
 use crate::requested::{bad, jobs};
 use crate::{Control, Engine, EngineError, Outcome, Request, Sink};
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use fathom_jobfile::spec::{self, JobWorkload};
+use fathom_jobfile::value;
 use fathom_model::JobSpec;
 
 use super::device::IntervalService;
-use crate::jobfile::spec::{self, JobWorkload};
-use crate::jobfile::value;
 
 /// Nearer to its most a queue is taken for so full that the rest shows in what is left
 /// behind.

@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::process::Command;
 use std::time::Duration;
 
-use fathom_engine::fio::stream::{OutputFormat, select};
 use fathom_engine::{Control, Outcome, Request};
+use fathom_fio_output::stream::{OutputFormat, select};
 use fathom_model::{Direction, Event, FailureKind, Histogram};
 
 use crate::fio::bench::Bench;

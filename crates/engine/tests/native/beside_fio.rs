@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use fathom_engine::fio::json;
+use fathom_fio_output::json;
 
 use crate::native::{folder, run};
 

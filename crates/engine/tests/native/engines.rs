@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use fathom_engine::fio::json;
+use fathom_fio_output::json;
 use fathom_testkit::skip;
 
 use crate::native::{Seen, folder, run, try_run};

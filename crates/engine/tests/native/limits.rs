@@ -5,10 +5,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use fathom_engine::fio::json;
-use fathom_engine::jobfile::table::{ValueKind, table};
 use fathom_engine::native::{self, Native};
 use fathom_engine::{Control, Engine, Outcome, Request, Sink};
+use fathom_fio_output::json;
+use fathom_jobfile::table::{ValueKind, table};
 use fathom_model::{Event, Failure, Results};
 use fathom_testkit::{skip, stat_fields};
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use fathom_engine::Outcome;
-use fathom_engine::fio::json;
+use fathom_fio_output::json;
 use fathom_model::{FailureKind, Results};
 use fathom_testkit::skip;
 

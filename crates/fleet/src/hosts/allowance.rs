@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use fathom_engine::bounded::{Bounded, BoundedFiles, LEFT_OUT};
+use fathom_device::bounded::{Bounded, BoundedFiles, LEFT_OUT};
 use fathom_model::Event;
 
 use super::wire::Wire;

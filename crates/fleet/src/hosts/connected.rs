@@ -4,8 +4,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-use fathom_device::threads;
-use fathom_engine::{Control, open_files};
+use fathom_device::{open_files, threads};
+use fathom_engine::Control;
 use fathom_model::{Event, RunStatus};
 
 use super::driven_host::DrivenHost;

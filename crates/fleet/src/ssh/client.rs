@@ -10,9 +10,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use fathom_device::bounded::{Bounded, LEFT_OUT, TEXT_BYTES_MAX};
 use fathom_device::threads::{self, NoThread};
 use fathom_engine::Control;
-use fathom_engine::bounded::{Bounded, LEFT_OUT, TEXT_BYTES_MAX};
 use fathom_model::text;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};

@@ -8,12 +8,12 @@ use std::rc::Rc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use fathom_device::bounded::TEXT_BYTES_MAX;
 use fathom_device::threads::{self, NoThread};
-use fathom_engine::bounded::TEXT_BYTES_MAX;
-use fathom_engine::fio::failures::{Evidence, FioEnd, judge};
-use fathom_engine::fio::{json, raw};
-use fathom_engine::jobfile::{self, JobFile};
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
+use fathom_fio_output::failures::{Evidence, FioEnd, judge};
+use fathom_fio_output::{json, raw};
+use fathom_jobfile::JobFile;
 use fathom_model::{Event, Failure, FailureKind};
 
 use super::session::{SSH_FAILED, close_stdin};
@@ -57,7 +57,7 @@ impl RemoteFio {
             source,
         })?;
         let mut argv = vec!["--output-format=json".to_owned()];
-        argv.extend(jobfile::cmdline(&checked.file.jobs()));
+        argv.extend(fathom_jobfile::cmdline(&checked.file.jobs()));
         argv.extend(request.extra_args.iter().cloned());
         Ok(argv)
     }

@@ -7,9 +7,9 @@ use std::ops::ControlFlow;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fathom_device::bounded::TEXT_BYTES_MAX;
 use fathom_engine::Control;
-use fathom_engine::bounded::TEXT_BYTES_MAX;
-use fathom_engine::jobfile::shell_quote;
+use fathom_jobfile::shell_quote;
 use fathom_model::text;
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use fathom_device::Scratch;
 use fathom_device::scratch::PREFIX;
 use fathom_engine::Control;
-use fathom_engine::jobfile::shell_quote;
+use fathom_jobfile::shell_quote;
 
 use super::SshError;
 use super::client::{self, ClientEnd, LastWords, ScriptAnswer};

@@ -9,7 +9,8 @@ use fathom_cluster::manifests::Objects;
 use fathom_cluster::{
     BenchWorkload, ClusterError, ClusterPlan, DropCaches, GibSize, Given, Parameters, to_yaml,
 };
-use fathom_engine::{Control, choice, regular};
+use fathom_device::regular;
+use fathom_engine::{Control, choice};
 use fathom_fleet::kube::Cluster;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};

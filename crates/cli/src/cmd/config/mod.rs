@@ -8,7 +8,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use fathom_campaign::CampaignError;
 use fathom_campaign::folder::{self, Folder};
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
 use fathom_kconfig::{Config, SymbolId, Warning};
 use fathom_model::Exit;
 use fathom_report::style::Tone;

@@ -1,7 +1,7 @@
 //! The native engine: its options, and what it takes of fio's engines.
 
-use fathom_engine::jobfile::table::nearest;
 use fathom_engine::native::{self, Listed};
+use fathom_jobfile::table::nearest;
 use fathom_report::style::wrap;
 
 use super::document::{EngineDocument, OptionDocument, OptionRow};

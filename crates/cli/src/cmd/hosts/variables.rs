@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
-use fathom_engine::jobfile::is_variable_name;
-use fathom_engine::variables::variable;
+use fathom_jobfile::is_variable_name;
+use fathom_jobfile::variables::variable;
 use serde::{Deserialize, Serialize};
 
 use super::usage;

@@ -5,9 +5,9 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::import::{self, FioOutput, ImportError};
+use fathom_device::regular;
 use fathom_engine::foreign::{self, ForeignTool, IostatLog};
-use fathom_engine::regular;
+use fathom_fio_output::import::{self, FioOutput, ImportError};
 use fathom_model::{Exit, Results, units};
 
 use crate::cmd::ExitError;

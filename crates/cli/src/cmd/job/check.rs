@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fathom_engine::fio::{inventory, version::Program};
-use fathom_engine::jobfile::{Diagnostic, JobFile, Severity};
 use fathom_engine::native;
-use fathom_engine::resolve::{self, PathUse};
-use fathom_engine::variables::variable;
+use fathom_jobfile::resolve::{self, PathUse};
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{Diagnostic, JobFile, Severity};
 use fathom_model::{Exit, Origin, units};
 
 use super::present;

@@ -1,6 +1,6 @@
 //! `fathom job from-cmdline`: a fio command line as a job file.
 
-use fathom_engine::jobfile::JobFile;
+use fathom_jobfile::JobFile;
 use fathom_model::Exit;
 
 use crate::cmd::Global;

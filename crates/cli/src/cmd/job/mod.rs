@@ -1,11 +1,12 @@
 //! `fathom job`: job files checked, shown, translated and run.
 
+use std::path::Path;
+
 use anyhow::Context as _;
 use clap::Subcommand;
-use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity};
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{CheckedJobFile, JobFile, Severity};
 use fathom_model::Exit;
-use std::path::Path;
 
 use super::{ExitError, Global};
 use crate::out;

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use fathom_engine::jobfile::{Diagnostic, Severity};
+use fathom_jobfile::{Diagnostic, Severity};
 use fathom_report::style::{Style, Tone};
 
 /// Diagnostics with their lines, in colour on a terminal that wants it.

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::jobfile::{self, JobFile, cmdline, shell_quote};
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{JobFile, cmdline, shell_quote};
 use fathom_model::{Exit, JobSpec, Origin};
 
 use super::Setting;
@@ -111,7 +111,7 @@ fn command(jobs: &[JobSpec]) -> Vec<String> {
 }
 
 fn job(spec: JobSpec) -> ShownJob {
-    let targets = jobfile::targets(&spec)
+    let targets = fathom_jobfile::targets(&spec)
         .into_iter()
         .map(|target| ShownTarget {
             path: target.path,
@@ -120,7 +120,7 @@ fn job(spec: JobSpec) -> ShownJob {
         });
     ShownJob {
         targets: targets.collect(),
-        writes: jobfile::is_write(&spec),
+        writes: fathom_jobfile::is_write(&spec),
         spec,
     }
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_analysis::latlog::Breakdown;
-use fathom_engine::jobfile::value::{self, BareTimeUnit, Base};
+use fathom_jobfile::value::{self, BareTimeUnit, Base};
 use fathom_model::Exit;
 use fathom_report::latlog::{self, LatLog, Leading};
 

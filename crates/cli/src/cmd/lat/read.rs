@@ -10,7 +10,7 @@ use fathom_analysis::latlog::{
     CollectSettings, CollectedLog, LogCollector, Statistics, StatisticsWanted, TooMany,
 };
 use fathom_analysis::priority::{LimitMisses, MissedLimit};
-use fathom_engine::fio::log::{
+use fathom_fio_output::log::{
     self, BinLayout, Collect, Histograms, Log, LogError, LogName, Options,
 };
 use fathom_model::{Exit, LogEntry, LogKind, PrioColumn, units};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use anyhow::Context;
-use fathom_engine::fio::log::{self, Collect, Options, TimeOrigin};
+use fathom_fio_output::log::{self, Collect, Options, TimeOrigin};
 use fathom_model::{LogEntry, PrioColumn, units};
 
 use super::Args;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::log::LogName;
+use fathom_fio_output::log::LogName;
 use fathom_model::Exit;
 
 use crate::cmd::fiolog::{self, job_of};

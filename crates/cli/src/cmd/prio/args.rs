@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use fathom_campaign::prio::{PrioConfig, PrioWorkload, Rw, Split};
-use fathom_engine::jobfile::value::{self, Base};
+use fathom_jobfile::value::{self, Base};
 use fathom_model::Exit;
 
 use super::pages;

@@ -10,7 +10,7 @@ use fathom_campaign::provision::{
     SteadyMethod,
 };
 use fathom_campaign::{Folder, plan};
-use fathom_engine::variables::variable;
+use fathom_jobfile::variables::variable;
 use fathom_kconfig::Config;
 use fathom_model::Exit;
 use fathom_record::Entries;

@@ -2,7 +2,7 @@
 //! the command that would confirm them.
 
 use fathom_campaign::provision::{Provision, Refused};
-use fathom_engine::jobfile::shell_quote;
+use fathom_jobfile::shell_quote;
 use fathom_model::{Exit, units};
 
 use super::summary::about;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use fathom_engine::fio::raw::ERR;
-use fathom_engine::fio::stream::select;
+use fathom_fio_output::raw::ERR;
+use fathom_fio_output::stream::select;
 use fathom_model::Exit;
 
 use crate::cmd::ExitError;

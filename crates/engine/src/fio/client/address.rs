@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use crate::regular;
+use fathom_device::regular;
 
 /// fio's own port (`FIO_NET_PORT` in server.h).
 pub const DEFAULT_PORT: u16 = 8765;

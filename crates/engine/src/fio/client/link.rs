@@ -6,12 +6,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
+use fathom_device::bounded::Bounded;
 use fathom_model::{Failure, FailureKind};
 
 use super::address::Address;
 use super::frame::{self, Frame, ServerProgress, op};
 use super::quota::FrameQuota;
-use crate::bounded::Bounded;
 
 /// How long a server may take to accept a connection: three attempts of TCP,
 /// the last of which begins 3 s after the first (RFC 6298, initial timeout 1 s).

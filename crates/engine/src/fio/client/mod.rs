@@ -13,8 +13,11 @@ use std::path::{Component, Path};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use fathom_device::bounded::LEFT_OUT;
+use fathom_device::open_files;
 use fathom_device::scratch::OWNER;
 use fathom_device::threads;
+use fathom_jobfile::spec;
 use fathom_model::{
     Direction, Event, Failure, FailureKind, Host, JobResult, JobSpec, Results, Sample,
 };
@@ -35,9 +38,6 @@ use quota::FrameQuota;
 use relay::{Cut, Relay, RelayMessage};
 
 use super::expect;
-use crate::bounded::LEFT_OUT;
-use crate::jobfile::spec;
-use crate::open_files;
 use crate::{Control, EngineError, Outcome, Request, Sink};
 
 /// How long the connections to all servers may take, names included.

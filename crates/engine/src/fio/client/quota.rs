@@ -5,8 +5,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use fathom_device::bounded::BoundedFiles;
+
 use super::frame::{Frame, op};
-use crate::bounded::BoundedFiles;
 
 /// Figures of a job that are allowed at once, and one more for so many ms: a server
 /// may have been told to give them while the jobs run (`--status-interval`).

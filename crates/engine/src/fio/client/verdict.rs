@@ -1,9 +1,9 @@
 //! What became of a run on servers: each is judged by what it said and reported.
 
+use fathom_fio_output::failures::{Evidence, FioEnd, judge};
 use fathom_model::{Failure, FailureKind, Host, JobResult, Results};
 
 use super::{ServerSet, ServerState};
-use crate::fio::failures::{Evidence, FioEnd, judge};
 
 /// The judgement.
 #[derive(Debug, Default)]
@@ -124,7 +124,7 @@ fn judged(
     jobs: &[JobResult],
     stopped: bool,
     expected: &[String],
-) -> crate::fio::failures::FailureVerdict {
+) -> fathom_fio_output::failures::FailureVerdict {
     let results = Results {
         jobs: jobs.to_vec(),
         ..Results::default()

@@ -20,7 +20,7 @@ use std::process::{Child, ChildStderr, ChildStdout, Command, ExitCode, Stdio};
 use fathom_device::threads;
 use fathom_model::{Failure, FailureKind};
 
-use crate::variables::set_given;
+use fathom_jobfile::variables::set_given;
 
 mod supervise;
 mod tree;

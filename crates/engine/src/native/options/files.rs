@@ -1,6 +1,7 @@
 //! The files: names, how they are made, opened and synced.
 
-use crate::jobfile::split_names;
+use fathom_jobfile::split_names;
+
 use crate::native::job::{
     Advise, Fallocate, FileOrder, FileService, IoEngine, NativeJob, OpenSync,
 };

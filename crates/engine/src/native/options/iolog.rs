@@ -1,6 +1,7 @@
 //! Logs of I/Os, written and replayed.
 
-use crate::jobfile::split_names;
+use fathom_jobfile::split_names;
+
 use crate::native::job::{DirIndex, IoEngine, NativeJob, ReplayOptions};
 
 use super::value::{self, OptionValue, Outcome};

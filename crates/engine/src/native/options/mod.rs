@@ -97,7 +97,7 @@ fn find(name: &str) -> Option<&'static OptionRow> {
 pub(super) fn resolve(spec: &JobSpec) -> Result<NativeJob, Vec<Unsupported>> {
     let mut job = NativeJob::new(&spec.name);
     let mut refused = Vec::new();
-    let base = crate::jobfile::spec::base(spec);
+    let base = fathom_jobfile::spec::base(spec);
     for option in &spec.options {
         let outcome = match find(&option.name) {
             Some(row) => (row.set)(&mut job, OptionValue(option.value.as_deref(), base)),

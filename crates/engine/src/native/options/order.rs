@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use fathom_jobfile::value::BareTimeUnit;
+
 use super::value::{self, OptionValue, Outcome};
 use super::{OptionRow, differs, idle, same};
-use crate::jobfile::value::BareTimeUnit;
 use crate::native::job::{ExitWhat, SteadyMetric, SteadyRule};
 use crate::native::numa::{MemoryPolicy, NodeList};
 

@@ -1,6 +1,7 @@
 //! Options of fio that this engine does not take, and why.
 
-use crate::jobfile::table::table;
+use fathom_jobfile::table::table;
+
 use crate::native::job::IoEngine;
 
 /// Names, and the reason.

@@ -1,10 +1,11 @@
 //! The text of an option's value into what a [`super::NativeJob`] holds, by the job
-//! files' own number grammar ([`crate::jobfile::value`]).
+//! files' own number grammar ([`fathom_jobfile::value`]).
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::jobfile::value::{self, BareTimeUnit, Base};
+use fathom_jobfile::value::{self, BareTimeUnit, Base};
+
 use crate::native::job::FileAmount;
 
 /// What is wrong with a value, without its option's name.

@@ -4,12 +4,12 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use fathom_device::regular;
 use fathom_model::{Failure, FailureKind};
 
 use crate::native::crc32c::crc32c;
 use crate::native::files::FilePlace;
 use crate::native::job::NativeJob;
-use crate::regular;
 
 /// The only version of the file that there is now.
 const VERSION: u64 = 3;

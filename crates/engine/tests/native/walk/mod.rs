@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fathom_engine::jobfile::JobFile;
-use fathom_engine::jobfile::table::{ValueKind, table};
 use fathom_engine::native::{self, Listed};
+use fathom_jobfile::JobFile;
+use fathom_jobfile::table::{ValueKind, table};
 use fathom_testkit::skip;
 
 use look::{Case, See};

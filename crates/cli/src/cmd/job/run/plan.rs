@@ -7,16 +7,15 @@ use std::time::Duration;
 
 use fathom_campaign::flow::RunOptions;
 use fathom_campaign::run::RunError;
+use fathom_device::regular;
 use fathom_device::safety::{Confirmations, WriteJudge};
 use fathom_engine::choice::MissingCapability;
 use fathom_engine::existing::{self, Owner};
 use fathom_engine::fio::client::Servers;
-use fathom_engine::fio::preflight;
-use fathom_engine::jobfile::{CheckedJobFile, JobFile, Severity, targets};
-use fathom_engine::regular;
 use fathom_engine::requested::passed_value;
-use fathom_engine::resolve::{self, JobPathUse, PathUse};
-use fathom_engine::variables::variable;
+use fathom_jobfile::resolve::{self, JobPathUse, PathUse};
+use fathom_jobfile::variables::variable;
+use fathom_jobfile::{CheckedJobFile, JobFile, Severity, preflight, targets};
 use fathom_model::{Exit, JobOption, JobSpec, Refused};
 
 use super::{Args, JobPlan, JobText, globals};

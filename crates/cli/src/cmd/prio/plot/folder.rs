@@ -8,7 +8,7 @@ use std::thread;
 use anyhow::Context as _;
 use fathom_analysis::latlog::{CollectSettings, LogCollector, PriorityBins, Statistics};
 use fathom_analysis::priority::DurationLimits;
-use fathom_engine::fio::log::{self, Collect, LogName, Options};
+use fathom_fio_output::log::{self, Collect, LogName, Options};
 use fathom_model::{Direction, Exit, LogEntry, LogKind};
 use fathom_report::graphs::prio::{BIN_NS, Depth, FINE_BIN_NS, PrioPlot};
 
