@@ -13,7 +13,7 @@ fi
 
 # The seeds are every captured output, job file and Kconfig tree, whatever the target.
 seeds=
-for dir in fuzz/seeds crates/fio-output/tests/fixtures crates/engine/tests/fixtures \
+for dir in fuzz/seeds crates/fio-output/tests/fixtures crates/import/tests/fixtures \
     crates/jobfile/tests/corpus \
     campaigns/kconfig crates/kconfig/tests/trees; do
     [ ! -d "$dir" ] || seeds="$seeds $dir"

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::parse_only;
-use fathom_engine::fio::version::Program;
+use fathom_engine_fio::parse_only;
+use fathom_engine_fio::version::Program;
 use fathom_jobfile::variables::variable;
 use fathom_jobfile::{Diagnostic, JobFile, Severity};
 

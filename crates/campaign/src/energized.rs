@@ -173,7 +173,7 @@ fn uptime(sys: &Sys) -> Option<Duration> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use fathom_engine::sim::{Sim, SimDevice};
+    use fathom_engine_sim::{Sim, SimDevice};
 
     use super::*;
 

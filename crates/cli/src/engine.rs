@@ -1,6 +1,6 @@
 //! The engines as the command line names them.
 
-use fathom_engine::choice::Wish;
+use fathom_engines::choice::Wish;
 use serde::{Deserialize, Serialize};
 
 /// Which engine runs.

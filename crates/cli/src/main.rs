@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use fathom_device::threads;
-use fathom_engine::fio::guard;
-use fathom_engine::native;
+use fathom_engine::guard;
+
 use fathom_model::Exit;
 
 mod cmd;
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     // Without it a limit would end the program as it did before: nothing to tell.
     let _ = signals::outlive_file_limit();
     threads::share_heap_in_limited_space();
-    if let Some(ended) = guard::entry(args()).or_else(|| native::entry(args())) {
+    if let Some(ended) = guard::entry(args()).or_else(|| fathom_engine_native::entry(args())) {
         return ended;
     }
     if let Some(ended) = cmd::complete::entry() {

@@ -180,7 +180,7 @@ fn every_advice_is_looked_at_by_a_test_that_provokes_it() {
         .lines()
         .filter_map(|line| line.trim().strip_suffix(','));
     let mut tests = String::new();
-    for place in ["crates/cli/tests", "crates/engine/tests/fio"] {
+    for place in ["crates/cli/tests", "crates/engine-fio/tests"] {
         let mut folders = vec![root.join(place)];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap().flatten() {

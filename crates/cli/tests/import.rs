@@ -10,7 +10,7 @@ use serde_json::Value;
 
 fn fixture(name: &str) -> PathBuf {
     let of = match name.starts_with("foreign") {
-        true => "../engine/tests/fixtures",
+        true => "../import/tests/fixtures",
         false => "../fio-output/tests/fixtures",
     };
     Path::new(env!("CARGO_MANIFEST_DIR")).join(of).join(name)

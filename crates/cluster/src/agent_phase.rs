@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fathom_engine::choice::Wish;
+use fathom_engines::choice::Wish;
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Course, HostsJob, Machine};
 use fathom_model::{Event, Host, RunStatus};

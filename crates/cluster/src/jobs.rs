@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fathom_engine::native;
 use fathom_jobfile::value::{self, Base};
 use fathom_jobfile::{Diagnostic, JobFile, Severity};
 
@@ -80,7 +79,7 @@ pub fn against_native(phases: &[BenchPhase]) -> Vec<String> {
     let of = |phase: &BenchPhase| {
         let path = format!("{}.fio", phase.name);
         let checked = JobFile::parse(&phase.text, Path::new(&path), &|_| None);
-        let refused = native::supports(&checked.file.jobs()).err();
+        let refused = fathom_engine_native::supports(&checked.file.jobs()).err();
         refused.unwrap_or_default()
     };
     let refused = phases.iter().flat_map(of);

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::choice::Wish;
+use fathom_engines::choice::Wish;
 use fathom_model::units;
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use fathom_jobfile::value::Amount;
 use fathom_model::{Failure, FailureKind, JobOption, JobResult, JobSpec, Origin, Results};
 
 use crate::Request;
-use crate::fio::expect;
+use crate::expect;
 
 /// Most jobs that are told of one by one.
 const ONE_BY_ONE: usize = 10;

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 
 /// Bytes written at once; before each, `stop` is asked.
-pub(crate) const BLOCK: usize = 1 << 20;
+pub const BLOCK: usize = 1 << 20;
 
 /// Makes a file of `from` bytes `to` bytes long, with random bytes; `false` when `stop`
 /// said not to. Then, and when it fails, the file is as it was.
@@ -21,7 +21,7 @@ pub fn extend(file: &mut File, from: u64, to: u64, stop: &dyn Fn() -> bool) -> i
 }
 
 /// [`extend`] with bytes from `fill`.
-pub(crate) fn extend_with(
+pub fn extend_with(
     file: &mut File,
     from: u64,
     to: u64,
@@ -45,7 +45,7 @@ pub(crate) fn extend_with(
 ///
 /// # Errors
 /// What the system says.
-pub(crate) fn append(
+pub fn append(
     file: &mut File,
     mut left: u64,
     stop: &dyn Fn() -> bool,

@@ -22,21 +22,12 @@ pub use fathom_model::Outcome;
 // Elsewhere files that are there are opened, and no more.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 pub mod checked;
-pub mod choice;
 pub mod existing;
-pub mod fio;
-pub mod foreign;
+pub mod expect;
+pub mod guard;
 pub mod idle;
 pub mod layout;
-#[cfg(target_os = "linux")]
-pub mod native;
-#[cfg(not(target_os = "linux"))]
-#[path = "native_elsewhere.rs"]
-pub mod native;
 pub mod requested;
-pub mod select;
-pub mod sim;
-mod unsupported;
 
 /// Takes the events of a run in order.
 pub trait Sink {

@@ -7,7 +7,7 @@ use fathom_model::{Failure, FailureKind, JobSpec};
 use crate::{EngineError, Request};
 
 /// A refusal of a job file or an option.
-pub(crate) fn bad(message: String) -> EngineError {
+pub fn bad(message: String) -> EngineError {
     EngineError::Failed(Failure::new(FailureKind::BadOption, message))
 }
 
@@ -16,7 +16,7 @@ pub(crate) fn bad(message: String) -> EngineError {
 /// # Errors
 /// When the file cannot be read, is wrong or holds no such job, and when there
 /// are options for fio's command line, which `engine` does not have.
-pub(crate) fn jobs(request: &Request, engine: &str) -> Result<Vec<JobSpec>, EngineError> {
+pub fn jobs(request: &Request, engine: &str) -> Result<Vec<JobSpec>, EngineError> {
     let mut extra = request.extra_args.iter();
     if let Some(extra) = extra.find(|option| !is_read_only(option)) {
         return Err(bad(format!(

@@ -17,7 +17,7 @@ const MEANINGFUL: &[u8] = b"-\"[]{};:,%=.\n\0e9\xff";
 fn seeds() -> Vec<PathBuf> {
     let crate_dir = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut open: Vec<PathBuf> = [
-        "tests/fixtures",
+        "../import/tests/fixtures",
         "../fio-output/tests/fixtures",
         "../jobfile/tests/corpus",
         "../../fuzz/seeds",

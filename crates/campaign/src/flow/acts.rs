@@ -135,7 +135,7 @@ impl Act for Purging {
     }
 
     fn run(&self, doing: &mut ActionContext<'_>) -> ActionResult {
-        use fathom_engine::select::EngineHandle;
+        use fathom_engines::select::EngineHandle;
         if let EngineHandle::Sim(sim) = doing.selected {
             sim.purge();
             let deed = None;

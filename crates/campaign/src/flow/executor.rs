@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use fathom_device::{Hold, usage};
 use fathom_engine::existing::{self, Owner};
-use fathom_engine::select::EngineHandle;
-use fathom_engine::sim::SIMULATED;
 use fathom_engine::{Control, Sink as _};
+use fathom_engine_sim::SIMULATED;
+use fathom_engines::select::EngineHandle;
 use fathom_fleet::local::Session;
 use fathom_fleet::{MaxErrors, TargetCheck};
 use fathom_jobfile::variables;

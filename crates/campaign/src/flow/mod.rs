@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_engine::Control;
-use fathom_engine::select::EngineHandle;
+use fathom_engines::select::EngineHandle;
 use fathom_model::{Event, Failure, LedgerEvent, Pattern, Point, Stage, StageEnd};
 
 pub mod acts;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use fathom_device::Hold;
-use fathom_engine::choice::{Chosen, MissingCapability};
-use fathom_engine::native;
-use fathom_engine::select::EngineHandle;
+use fathom_engines::choice::{Chosen, MissingCapability};
+
+use fathom_engines::select::EngineHandle;
 use fathom_model::{Environment, units};
 
 use super::QuickError;
@@ -150,7 +150,7 @@ impl Site {
             }
             Chosen::Native => {
                 let planned = PlannedTest::new(order, None, test, &self.os);
-                let refused = native::supports(&[planned.spec()]).err()?;
+                let refused = fathom_engine_native::supports(&[planned.spec()]).err()?;
                 let first = refused.first()?;
                 Some(format!("{}: {}", first.option, first.reason))
             }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use fathom_device::Hold;
-use fathom_engine::choice::{Chosen, MissingCapability};
-use fathom_engine::fio::guard::GuardPlace;
-use fathom_engine::fio::version::Program;
-use fathom_engine::fio::{Fio, inventory};
-use fathom_engine::native::Native;
-use fathom_engine::select::EngineHandle;
+use fathom_engine::guard::GuardPlace;
+use fathom_engine_fio::version::Program;
+use fathom_engine_fio::{Fio, inventory};
+use fathom_engine_native::Native;
+use fathom_engines::choice::{Chosen, MissingCapability};
+use fathom_engines::select::EngineHandle;
 use fathom_model::FailureKind;
 use fathom_model::environment::FileSystem;
 

@@ -10,8 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use fathom_engine::Control;
-use fathom_engine::choice::{self, Chosen, MissingCapability, Wish};
-use fathom_engine::fio::version::Program;
+use fathom_engine_fio::version::Program;
+use fathom_engines::choice::{self, Chosen, MissingCapability, Wish};
 use fathom_fleet::ssh::SshError;
 use fathom_model::{Event, Exit, FailureKind, RunStatus};
 use fathom_record::{Entries, Header, RecordError};

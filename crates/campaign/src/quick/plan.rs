@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_engine::choice::{Chosen, Wish};
-use fathom_engine::native;
+use fathom_engines::choice::{Chosen, Wish};
+
 use fathom_model::environment::Target;
 use fathom_model::{JobOption, JobSpec, Origin, units};
 use serde::{Deserialize, Serialize};
@@ -189,7 +189,7 @@ impl SeriesFacts {
             host: site.environment.hostname.clone(),
             engine: match engine {
                 Chosen::Fio => site.fio.as_ref().map(|fio| fio.version.clone()),
-                Chosen::Native => Some(native::version()),
+                Chosen::Native => Some(fathom_engine_native::version()),
             },
             folder: site.folder.clone(),
             only: order.only.clone(),

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use fathom_device::Hold;
 use fathom_engine::Control;
-use fathom_engine::choice::{Chosen, MissingCapability, Wish};
-use fathom_engine::select::EngineHandle;
+use fathom_engines::choice::{Chosen, MissingCapability, Wish};
+use fathom_engines::select::EngineHandle;
 use fathom_fleet::ssh::fio::RemoteFio;
 use fathom_fleet::ssh::self_deploy::{self, Deployed, Received};
 use fathom_fleet::ssh::{SshError, SshSession};

@@ -9,11 +9,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::Control;
-use fathom_engine::choice::NoEngine;
 use fathom_engine::existing::Owner;
-use fathom_engine::select::EngineHandle;
-use fathom_engine::{EngineError, Request};
+use fathom_engine::{Control, EngineError, Request};
+use fathom_engines::choice::NoEngine;
+use fathom_engines::select::EngineHandle;
 use fathom_fleet::MaxErrors;
 use fathom_fleet::local::FleetError;
 use fathom_model::environment::Target;

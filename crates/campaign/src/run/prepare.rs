@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
-use fathom_engine::choice::{self, MissingCapability, NoEngine, Wish};
 use fathom_engine::existing::{self, Owner};
-use fathom_engine::fio::version::Program;
-use fathom_engine::native;
-use fathom_engine::select::EngineHandle;
-use fathom_engine::sim::Sim;
+use fathom_engine_fio::version::Program;
+use fathom_engines::choice::{self, MissingCapability, NoEngine, Wish};
+
+use fathom_engine_sim::Sim;
+use fathom_engines::select::EngineHandle;
 use fathom_jobfile::resolve::{self, JobPathUse, PathUse};
 use fathom_jobfile::variables::variable;
 use fathom_jobfile::{JobFile, Severity, preflight, spec};
@@ -211,7 +211,7 @@ impl Wants {
         }
         // The same option is lacking in hundreds of files.
         if self.native_lacks.len() < TOLD_MAX
-            && let Err(refused) = native::supports(&job.jobs)
+            && let Err(refused) = fathom_engine_native::supports(&job.jobs)
         {
             self.native_lacks
                 .extend(refused.iter().map(ToString::to_string));

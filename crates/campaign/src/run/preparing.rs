@@ -5,8 +5,8 @@ use std::path::Path;
 use std::rc::Rc;
 
 use fathom_device::safety::Confirmations;
-use fathom_engine::select::EngineHandle;
-use fathom_engine::sim::Sim;
+use fathom_engine_sim::Sim;
+use fathom_engines::select::EngineHandle;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Stage, StageEnd, StageKind};
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_analysis::snia::{CacheSetting, Setup};
-use fathom_engine::select::EngineHandle;
+use fathom_engines::select::EngineHandle;
 use fathom_model::{Environment, Point};
 use fathom_record::{Entries, Header, ListedRun, RecordError};
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ use fathom_analysis::snia::{CacheSetting, DriveClass, Setup, SniaTest};
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
 use fathom_device::purge::Want;
-use fathom_engine::sim::Sim;
+use fathom_engine_sim::Sim;
 use fathom_model::environment::BlockDevice;
 use serde::{Deserialize, Serialize};
 

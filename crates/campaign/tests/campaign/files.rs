@@ -8,7 +8,7 @@ use fathom_campaign::check::check;
 use fathom_campaign::folder::{Init, init, shipped};
 use fathom_campaign::generate::{GENERATED, clean, generate};
 use fathom_campaign::{CampaignError, Only};
-use fathom_engine::fio::version::Program;
+use fathom_engine_fio::version::Program;
 
 use super::{Campaign, no_env};
 

@@ -33,7 +33,7 @@ pub fn run(_: &Global, _: &Args) -> anyhow::Result<Exit> {
     let control = signals::control()?;
     let send = one_at_a_time(wire::send);
     let kill = || {
-        // What is left below ends when this process does: see engine::fio::guard.
+        // What is left below ends when this process does: see engine::guard.
         let _ =
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
     };

@@ -2,7 +2,7 @@
 
 use fathom_campaign::check::{Problem, check};
 use fathom_campaign::plan::{Overrides, ResolvedCampaign};
-use fathom_engine::fio::version::Program;
+use fathom_engine_fio::version::Program;
 use fathom_jobfile::{Diagnostic, Severity};
 use fathom_model::{Exit, units};
 use serde::Serialize;

@@ -19,9 +19,9 @@ use fathom_campaign::quick::{self, SeriesGroup};
 use fathom_campaign::{Folder, folder};
 use fathom_device::Sys;
 use fathom_device::purge::PurgeMethod;
-use fathom_engine::fio::inventory;
-use fathom_engine::fio::version::Program;
-use fathom_engine::native;
+use fathom_engine_fio::inventory;
+use fathom_engine_fio::version::Program;
+
 use fathom_model::text;
 
 use super::campaign::CampaignArgs;
@@ -243,7 +243,7 @@ fn shipped_defconfigs() -> Vec<Offer> {
 fn io_engines() -> Vec<Offer> {
     let of_fio = Program::find(None).ok();
     let of_fio = of_fio.and_then(|fio| inventory::engine_names(&fio).ok());
-    let own = native::io_engines().map(str::to_owned);
+    let own = fathom_engine_native::io_engines().map(str::to_owned);
     let all: BTreeSet<String> = of_fio.unwrap_or_default().into_iter().chain(own).collect();
     plain(all)
 }

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::fio::inventory::{self, EngineOption};
-use fathom_engine::fio::version::Program;
-use fathom_engine::native;
+use fathom_engine_fio::inventory::{self, EngineOption};
+use fathom_engine_fio::version::Program;
+
 use fathom_jobfile::table::nearest;
 use fathom_model::{Exit, Failure};
 
@@ -51,7 +51,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             let message = "--markdown is for 'fathom engines native'".to_owned();
             return Err(ExitError::new(Exit::Usage, message).into());
         }
-        out::text(native::markdown());
+        out::text(fathom_engine_native::markdown());
         return Ok(Exit::Success);
     }
     let fio = Program::find(args.fio.as_deref()).map_err(missing);

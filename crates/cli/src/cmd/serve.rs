@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use fathom_device::{Scratch, threads};
-use fathom_engine::fio::client;
-use fathom_engine::fio::client::address::Address;
-use fathom_engine::fio::guard::{FioSupervisor, GuardOrder, GuardPlace, GuardReport};
-use fathom_engine::fio::version::Program;
+use fathom_engine::guard::{FioSupervisor, GuardOrder, GuardPlace, GuardReport};
+use fathom_engine_fio::client;
+use fathom_engine_fio::client::address::Address;
+use fathom_engine_fio::version::Program;
 use fathom_model::Exit;
 
 use super::{ExitError, Global};

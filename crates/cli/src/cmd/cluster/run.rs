@@ -10,7 +10,8 @@ use fathom_cluster::{
     BenchWorkload, ClusterError, ClusterPlan, DropCaches, GibSize, Given, Parameters, to_yaml,
 };
 use fathom_device::regular;
-use fathom_engine::{Control, choice};
+use fathom_engine::Control;
+use fathom_engines::choice;
 use fathom_fleet::kube::Cluster;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};

@@ -7,8 +7,8 @@ use std::time::Duration;
 use std::{fs, io};
 
 use fathom_device::Scratch;
-use fathom_engine::native::{self, Native};
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink};
+use fathom_engine_native::Native;
 use fathom_model::{Event, Failure};
 
 use super::{CheckState, Topic};
@@ -31,7 +31,7 @@ pub fn look(topic: &mut Topic) {
             return topic.add("native", CheckState::Note, found, None);
         }
     };
-    let tried: Vec<_> = native::io_engines()
+    let tried: Vec<_> = fathom_engine_native::io_engines()
         .filter(|engine| *engine != NOT_TRIED)
         .chain([LOCKED])
         .map(|engine| (engine, attempt(scratch.path(), engine)))
@@ -48,7 +48,7 @@ pub fn look(topic: &mut Topic) {
     } else {
         let found = format!(
             "{}: {}; {NOT_TRIED} was not tried, it takes whole SCSI disks",
-            native::version(),
+            fathom_engine_native::version(),
             works.join(", ")
         );
         topic.ok("native", found);

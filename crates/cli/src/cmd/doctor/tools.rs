@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use fathom_engine::fio::inventory;
-use fathom_engine::fio::version::Program;
+use fathom_engine_fio::inventory;
+use fathom_engine_fio::version::Program;
 
 use super::{CheckState, Topic};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use fathom_engine::fio::inventory::{self, EngineOption};
-use fathom_engine::fio::version::Program;
-use fathom_engine::native;
+use fathom_engine_fio::inventory::{self, EngineOption};
+use fathom_engine_fio::version::Program;
+
 use fathom_report::style::wrap;
 
 use super::document::{EngineOfList, EnginesDocument};
@@ -32,7 +32,7 @@ impl EngineRow {
 
 /// Lists them; without fio, those of the native engine.
 pub fn show(global: &Global, fio: Option<&Program>) -> anyhow::Result<()> {
-    let mut rows: BTreeMap<String, EngineRow> = native::io_engines()
+    let mut rows: BTreeMap<String, EngineRow> = fathom_engine_native::io_engines()
         .map(|name| (name.to_owned(), EngineRow::default()))
         .collect();
     let mut version = None;
@@ -54,13 +54,13 @@ pub fn show(global: &Global, fio: Option<&Program>) -> anyhow::Result<()> {
         return out::json(&EnginesDocument {
             schema: "fathom.engines/1",
             fio: version,
-            native: native::version().to_string(),
+            native: fathom_engine_native::version().to_string(),
             engines: engines.collect(),
         });
     }
     table(global, &rows);
     let fio = version.as_deref().unwrap_or("not installed");
-    let native = native::version();
+    let native = fathom_engine_native::version();
     let told = format!("fio: {fio}; native: {native}, its options: fathom engines native");
     let width = out::style(global.color).width.map_or(WIDTH, usize::from);
     out::line("");

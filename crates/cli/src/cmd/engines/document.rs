@@ -1,6 +1,6 @@
 //! What `fathom engines --json` prints.
 
-use fathom_engine::fio::inventory::EngineOption;
+use fathom_engine_fio::inventory::EngineOption;
 use schemars::JsonSchema;
 use serde::Serialize;
 

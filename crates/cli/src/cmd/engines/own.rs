@@ -1,6 +1,6 @@
 //! The native engine: its options, and what it takes of fio's engines.
 
-use fathom_engine::native::{self, Listed};
+use fathom_engine_native::Listed;
 use fathom_jobfile::table::nearest;
 use fathom_report::style::wrap;
 
@@ -13,11 +13,11 @@ pub const NAME: &str = "native";
 
 /// Whether it has this I/O engine.
 pub fn has(engine: &str) -> bool {
-    native::io_engines().any(|name| name == engine)
+    fathom_engine_native::io_engines().any(|name| name == engine)
 }
 
 fn find(option: &str) -> Option<Listed> {
-    native::options().find(|listed| listed.names.contains(&option))
+    fathom_engine_native::options().find(|listed| listed.names.contains(&option))
 }
 
 /// Whether it takes an option of an I/O engine's own.
@@ -38,9 +38,9 @@ pub fn verdict(engine: &str, option: &str) -> String {
 /// Its options, or one of them.
 pub fn show(global: &Global, option: &str) -> anyhow::Result<()> {
     let wanted: Vec<Listed> = match option {
-        "" => native::options().collect(),
+        "" => fathom_engine_native::options().collect(),
         _ => vec![find(option).ok_or_else(|| {
-            let names: Vec<&str> = native::options()
+            let names: Vec<&str> = fathom_engine_native::options()
                 .flat_map(|listed| listed.names)
                 .copied()
                 .collect();
@@ -56,8 +56,8 @@ pub fn show(global: &Global, option: &str) -> anyhow::Result<()> {
             differs: listed.differs,
         };
         return out::json(&EngineDocument {
-            version: Some(native::version().to_string()),
-            io_engines: Some(native::io_engines().collect()),
+            version: Some(fathom_engine_native::version().to_string()),
+            io_engines: Some(fathom_engine_native::io_engines().collect()),
             options: Some(wanted.iter().map(of).collect()),
             ..EngineDocument::new(NAME)
         });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_engine::foreign::IostatLog;
+use fathom_import::IostatLog;
 use fathom_model::{NodeSample, Results, units};
 use fathom_record::{RecordError, StatsWriter};
 

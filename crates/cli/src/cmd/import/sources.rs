@@ -6,8 +6,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use fathom_device::regular;
-use fathom_engine::foreign::{self, ForeignTool, IostatLog};
 use fathom_fio_output::import::{self, FioOutput, ImportError};
+use fathom_import::{ForeignTool, IostatLog};
 use fathom_model::{Exit, Results, units};
 
 use crate::cmd::ExitError;
@@ -221,7 +221,7 @@ fn read_source(path: &Path, step: String) -> Result<Source, Unread> {
         }
         _ => Unread::Damaged(error.to_string()),
     })?;
-    if let Some(read) = foreign::read(&bytes) {
+    if let Some(read) = fathom_import::read(&bytes) {
         let of = read.map_err(|error| Unread::Damaged(error.to_string()))?;
         return Ok(Source {
             path: path.to_owned(),

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use fathom_engine::fio::{inventory, version::Program};
-use fathom_engine::native;
+use fathom_engine_fio::inventory;
+use fathom_engine_fio::version::Program;
+
 use fathom_jobfile::resolve::{self, PathUse};
 use fathom_jobfile::variables::variable;
 use fathom_jobfile::{Diagnostic, JobFile, Severity};
@@ -96,7 +97,7 @@ impl LoadableEngines {
         if engine.starts_with("external:") || engine.contains('/') {
             return true;
         }
-        if native::io_engines().any(|known| known == engine) {
+        if fathom_engine_native::io_engines().any(|known| known == engine) {
             return true;
         }
         let asked = || inventory::options(fio, engine).map_or(true, |options| options.is_some());

@@ -20,8 +20,8 @@ use fathom_device::purge::{
     FormatNvm, Purge, PurgeError, PurgeMethod, PurgeMethods, PurgeProgress, Want,
 };
 use fathom_device::safety::Confirmations;
-use fathom_engine::native::Native;
-use fathom_engine::select::EngineHandle;
+use fathom_engine_native::Native;
+use fathom_engines::select::EngineHandle;
 use fathom_model::environment::BlockDevice;
 use fathom_model::purge::{PURGE_SCHEMA, PassedOver, PurgeDocument};
 use fathom_model::{

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use fathom_engine::choice::{self, MissingCapability, NoEngine, Wish};
-use fathom_engine::fio::Fio;
-use fathom_engine::fio::guard::GuardPlace;
-use fathom_engine::fio::version::Program;
+use fathom_engine::guard::GuardPlace;
 use fathom_engine::requested::{is_read_only, read_only};
-use fathom_engine::select::EngineHandle;
-use fathom_engine::sim::Sim;
+use fathom_engine_fio::Fio;
+use fathom_engine_fio::version::Program;
+use fathom_engine_sim::Sim;
+use fathom_engines::choice::{self, MissingCapability, NoEngine, Wish};
+use fathom_engines::select::EngineHandle;
 use fathom_model::FailureKind;
 
 use super::{JobPlan, Plan};

@@ -11,11 +11,11 @@ use fathom_campaign::flow::{
 };
 use fathom_campaign::run::RunError;
 use fathom_engine::Control;
-use fathom_engine::choice::{self, NoEngine};
 use fathom_engine::existing::{self, Owner};
-use fathom_engine::fio::client::Servers;
-use fathom_engine::fio::version::Program;
-use fathom_engine::select::EngineHandle;
+use fathom_engine_fio::client::Servers;
+use fathom_engine_fio::version::Program;
+use fathom_engines::choice::{self, NoEngine};
+use fathom_engines::select::EngineHandle;
 use fathom_fio_output::raw;
 use fathom_fio_output::stream::select;
 use fathom_fleet::hosts::kept;
