@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use fathom_analysis::rate::{Rate, Rates};
 use fathom_model::{Direction, Event, Failure, units};
-use fathom_report::style::{Style, Tone, cut, fitting, on_terminal, wrap};
+use fathom_sheet::style::{Style, Tone, cut, fitting, on_terminal, wrap};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::out::{self, ColorChoice};

@@ -11,8 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Context;
 use fathom_model::text as foreign;
-use fathom_report::Style;
-use fathom_report::style::on_terminal;
+use fathom_sheet::style::{Style, on_terminal};
 use indicatif::ProgressBar;
 use serde::Serialize;
 

@@ -15,8 +15,9 @@ use std::thread;
 use anyhow::Context as _;
 use fathom_device::threads;
 use fathom_model::Exit;
-use fathom_report::chart::{Size, Theme, png::png};
-use fathom_report::graphs::Graph;
+use fathom_sheet::chart::png::png;
+use fathom_sheet::chart::{Size, Theme};
+use fathom_sheet::graph::Graph;
 
 use crate::cmd::{ExitError, write_named};
 

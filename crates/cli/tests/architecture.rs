@@ -362,9 +362,21 @@ const WRITERS: [(&str, usize, &str); 29] = [
     ("engine-fio/src/client/mod.rs", 1, "in a record's folder"),
     ("fio-output/src/raw.rs", 2, "in a record's folder"),
     ("engine-native/src/native/files.rs", 2, "by engine::checked"),
-    ("engine-native/src/native/iolog_file.rs", 1, "by engine::checked"),
-    ("engine-native/src/native/output.rs", 1, "in a record's folder"),
-    ("engine-native/src/native/scheduler.rs", 2, "attributes of sysfs"),
+    (
+        "engine-native/src/native/iolog_file.rs",
+        1,
+        "by engine::checked",
+    ),
+    (
+        "engine-native/src/native/output.rs",
+        1,
+        "in a record's folder",
+    ),
+    (
+        "engine-native/src/native/scheduler.rs",
+        2,
+        "attributes of sysfs",
+    ),
     ("fleet/src/hosts/file_parts.rs", 1, "in a record's folder"),
     ("fleet/src/ssh/fio.rs", 1, "in a record's folder"),
 ];

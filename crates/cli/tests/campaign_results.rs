@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use fathom_analysis::{Curve, SweepOutcome, best};
+use fathom_document::sweep::{CampaignRecord, read_sweep};
 use fathom_model::Direction;
-use fathom_report::{CampaignRecord, read_sweep};
 use serde_json::Value;
 
 const MIX: &str = "0003-maxiobatch-single-job/0005-maxiobatch-randwrite-70-30";

@@ -24,7 +24,7 @@ fn run(fio: &Path, dir: &Path, args: &[&str]) -> (RunDocument, String) {
     writer.append(&Event::Finished { results }).unwrap();
     let record = writer.finish(RunStatus::Complete).unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    (fathom_report::read(&record).unwrap(), text)
+    (fathom_document::read(&record).unwrap(), text)
 }
 
 /// The numbers before and after the dash of `run=1000-1001msec`.

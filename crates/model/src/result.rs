@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::certainty::{LatencyCertainty, RateCertainty};
 use crate::histogram::Histogram;
+use crate::host::Host;
 use crate::verdict::{FigureVerdict, ReasonKind, VerdictLevel};
 
 /// Direction of an I/O, as fio names it.
@@ -164,6 +165,20 @@ pub struct LatencyTarget {
 }
 
 impl JobResult {
+    /// The job and where it ran: a machine, a pod and its node.
+    #[must_use]
+    pub fn title(&self, hosts: &[Host]) -> String {
+        let Some(name) = &self.hostname else {
+            return self.name.clone();
+        };
+        let host = hosts.iter().find(|host| host.name == *name);
+        match (host.and_then(|host| host.node.as_ref()), self.port) {
+            (Some(node), _) => format!("{} on {name} ({node})", self.name),
+            (None, Some(port)) => format!("{} on {name}:{port}", self.name),
+            (None, None) => format!("{} on {name}", self.name),
+        }
+    }
+
     /// The directions of data that have figures, in fio's order.
     pub fn directions(&self) -> impl Iterator<Item = (Direction, &DirectionResult)> {
         [

@@ -13,7 +13,7 @@ use fathom_model::result::LatencyTarget;
 use fathom_model::{Direction, RunStatus, VerdictLevel, text};
 use serde::Serialize;
 
-use crate::sweep::CampaignRecord;
+use fathom_document::sweep::CampaignRecord;
 
 /// Name and version of [`Document`]'s schema.
 pub const SCHEMA: &str = "fathom.export/1";

@@ -7,18 +7,18 @@ use fathom_analysis::compare::{CompareVerdict, FigureComparison, FigureSides, Ru
 use fathom_model::Direction;
 use serde::Serialize;
 
-use crate::chart::palette::Ink;
-use crate::chart::{
-    Chart, ChartAxis, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
-};
 use crate::compare::{
     CompareCondition, CompareDifference, CompareFigure, ComparedRun, FigureKey,
     differences_between, figure_values,
 };
-use crate::document::rfc3339;
 use crate::gate::Gate;
-use crate::grid::{Grid, GridCell, figures, words};
-use crate::style::{Style, Tone};
+use fathom_document::rfc3339;
+use fathom_sheet::chart::palette::Ink;
+use fathom_sheet::chart::{
+    Chart, ChartAxis, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
+};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 /// Name and version of [`HistoryDocument`].
 pub const HISTORY_SCHEMA: &str = "fathom.history/1";

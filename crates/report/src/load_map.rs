@@ -3,10 +3,10 @@
 use fathom_analysis::find::{LoadMap, MapCell, MapOutcome};
 use fathom_model::units;
 
-use crate::chart::palette::Ink;
-use crate::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
-use crate::grid::{Grid, GridCell, figures};
-use crate::style::Tone;
+use fathom_sheet::chart::palette::Ink;
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
+use fathom_sheet::grid::{Grid, GridCell, figures};
+use fathom_sheet::style::Tone;
 
 /// Reads from left to right, writes from top to bottom.
 #[must_use]
@@ -127,8 +127,8 @@ mod tests {
     use fathom_analysis::find::{MapLoad, MapResult};
 
     use super::*;
-    use crate::chart::{Size, Theme};
-    use crate::style::Style;
+    use fathom_sheet::chart::{Size, Theme};
+    use fathom_sheet::style::Style;
 
     /// A device that does 1,000 I/Os a second in all, writes counting twice.
     fn map() -> LoadMap {

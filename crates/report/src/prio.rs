@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::grid::{Grid, GridCell, figures, words};
-use crate::style::{Style, Tone};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 /// The document's name and version.
 pub const SCHEMA: &str = "fathom.prio/1";

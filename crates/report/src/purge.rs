@@ -3,7 +3,7 @@
 use fathom_model::purge::PurgeDocument;
 use fathom_model::{Promise, RunStatus, Verification, units};
 
-use crate::style::{Style, Tone, wrap};
+use fathom_sheet::style::{Style, Tone, wrap};
 
 /// The document as text, ending in a newline.
 #[must_use]

@@ -3,11 +3,11 @@
 use fathom_analysis::find::{FindAnswer, FindGoal, ProbeResult};
 use fathom_model::units;
 
-use crate::chart::palette::{Dash, Ink, Marker};
-use crate::chart::{
+use crate::graphs::x_axis;
+use fathom_sheet::chart::palette::{Dash, Ink, Marker};
+use fathom_sheet::chart::{
     Chart, ChartAxis, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Theme,
 };
-use crate::graphs::x_axis;
 
 /// What is drawn of a search.
 #[derive(Debug, Clone)]
@@ -193,7 +193,7 @@ mod tests {
     use fathom_analysis::find::{FindEnd, LoadProbe};
 
     use super::*;
-    use crate::chart::Size;
+    use fathom_sheet::chart::Size;
 
     fn probe(load: f64, iops: f64, latency_ns: f64, is_early: bool) -> ProbeResult {
         ProbeResult {

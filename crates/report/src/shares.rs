@@ -110,7 +110,7 @@ mod tests {
                 job("a", Some("z"), None, 9),
                 job(ALL_CLIENTS, None, Some(2), 4),
             ],
-            ..crate::document::of_results(&fathom_model::Results::default())
+            ..fathom_document::of_results(&fathom_model::Results::default())
         };
         let told: Vec<(Option<&str>, u64, Option<f64>)> = shares(&doc)
             .iter()

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use fathom_campaign::run::Head;
-use fathom_report::answer::RunAnswer;
+use fathom_sheet::answer::RunAnswer;
 
 use super::ab;
 use super::planned::Plan;

@@ -6,8 +6,8 @@ use clap::Subcommand;
 use fathom_campaign::quick::{Baseline, Conditions};
 use fathom_model::Exit;
 use fathom_model::units::format_size;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use schemars::JsonSchema;
 use serde::Serialize;
 

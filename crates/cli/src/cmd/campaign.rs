@@ -8,7 +8,7 @@ use fathom_campaign::budget::Over;
 use fathom_campaign::plan::{self, Overrides, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
 use fathom_jobfile::variables::variable;
-use fathom_report::style::wrap;
+use fathom_sheet::style::wrap;
 use serde::{Deserialize, Serialize};
 
 use super::job::duration;

@@ -234,7 +234,7 @@ pub fn compared(dir: &Path) -> anyhow::Result<ComparedRun> {
     let entries = Entries::summed(dir)?;
     let started_ms = entries.header.started_ms;
     Ok(ComparedRun {
-        doc: fathom_report::read_entries(entries),
+        doc: fathom_document::read_entries(entries),
         started_ms,
         dir: Some(dir.to_owned()),
     })

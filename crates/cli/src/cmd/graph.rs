@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use fathom_analysis::Curve;
 use fathom_campaign::Only;
+use fathom_document::sweep::CampaignRecord;
 use fathom_model::{Exit, units};
-use fathom_report::CampaignRecord;
-use fathom_report::chart::Size;
-use fathom_report::graphs::{self, Graph, GraphAxes, NotDrawn, PointMetric};
+use fathom_report::graphs::{self, GraphAxes, NotDrawn, PointMetric};
+use fathom_sheet::chart::Size;
+use fathom_sheet::graph::Graph;
 use serde::Serialize;
 
 use super::export::selected;
@@ -147,7 +148,7 @@ fn graphs_of(dir: &Path, args: &Args) -> anyhow::Result<(Vec<Graph>, Vec<NotDraw
         }
         return Ok((drawn, Vec::new()));
     }
-    let record = fathom_report::read_sweep(dir)?;
+    let record = fathom_document::sweep::read_sweep(dir)?;
     for note in record.damage() {
         out::note(format_args!("fathom: {note}"));
     }

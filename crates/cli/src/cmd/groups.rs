@@ -1,7 +1,7 @@
 //! The commands as people look for them: the groups of `fathom --help` and of the manual.
 
 use clap::Command;
-use fathom_report::style::wrap;
+use fathom_sheet::style::wrap;
 
 use crate::out::{self, ColorChoice};
 

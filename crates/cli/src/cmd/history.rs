@@ -119,7 +119,7 @@ fn runs(global: &Global, args: &Args) -> anyhow::Result<Vec<ComparedRun>> {
         match compare::compared(&dir) {
             Ok(mut run) => {
                 // Many runs: their histograms are not needed.
-                fathom_report::drop_histograms(&mut run.doc);
+                fathom_document::drop_histograms(&mut run.doc);
                 runs.push(run);
             }
             Err(error) => out::note(format_args!(

@@ -12,8 +12,7 @@ use fathom_fleet::hosts::{self, HostsJob, kept};
 use fathom_fleet::local::FleetError;
 use fathom_model::{Event, Exit, RunDocument, RunStatus};
 use fathom_record::{EVENTS, Header, Writer};
-use fathom_report::Style;
-use fathom_report::style::Tone;
+use fathom_sheet::style::{Style, Tone};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -416,8 +415,8 @@ pub fn json(
     command: &'static str,
     own: impl Fn(&Path) -> anyhow::Result<Value>,
 ) -> anyhow::Result<()> {
-    let mut run = fathom_report::read(dir)?;
-    fathom_report::drop_histograms(&mut run);
+    let mut run = fathom_document::read(dir)?;
+    fathom_document::drop_histograms(&mut run);
     let parts = records(dir, names)
         .into_iter()
         .map(|(host, record)| {

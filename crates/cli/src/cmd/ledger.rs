@@ -7,11 +7,11 @@ use fathom_campaign::Ledgers;
 use fathom_campaign::ledger::Known;
 use fathom_campaign::state::{self, DeviceState};
 use fathom_device::Health;
+use fathom_document::rfc3339;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Exit, LedgerEntry, LedgerEvent, Pattern, units};
-use fathom_report::document::rfc3339;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use serde::Serialize;
 
 use super::{ExitError, Global};

@@ -206,6 +206,6 @@ impl Notice {
 
 /// Whether the run's figures are true, where it has any.
 fn verdict(record: &Path) -> Option<VerdictLevel> {
-    let doc = fathom_report::read(record).ok()?;
+    let doc = fathom_document::read(record).ok()?;
     doc.verdict.map(|verdict| verdict.level)
 }

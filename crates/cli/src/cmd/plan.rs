@@ -7,8 +7,8 @@ use fathom_campaign::Ledgers;
 use fathom_campaign::budget::{Endurance, Over};
 use fathom_campaign::plan::{CampaignStep, Cost, DevicePhase, Overrides, ResolvedCampaign, Speed};
 use fathom_model::{Exit, units};
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use serde::Serialize;
 
 use super::Global;

@@ -83,7 +83,7 @@ pub fn check(global: &Global) -> anyhow::Result<Exit> {
     };
     let mut exit = Exit::Success;
     for record in global.requirement.records() {
-        let doc = fathom_report::read(&record)?;
+        let doc = fathom_document::read(&record)?;
         let results = verdict::results(&doc);
         if results
             .iter()

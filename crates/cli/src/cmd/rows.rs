@@ -2,12 +2,12 @@
 
 use anyhow::Context;
 use fathom_model::{Exit, text as foreign};
-use fathom_report::Style;
-use fathom_report::grid::{Grid, GridCell};
 use fathom_report::query::{
     Datum, DatumKind, JsonRow, ParquetFile, TableDef, csv_line, markdown_line, shown,
 };
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell};
+use fathom_sheet::style::Style;
+use fathom_sheet::style::Tone;
 
 use super::ExitError;
 use crate::out;

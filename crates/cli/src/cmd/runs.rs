@@ -7,11 +7,11 @@ mod tag;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use fathom_document::rfc3339;
 use fathom_model::{Exit, RunDocument, RunStatus, VerdictLevel, units};
 use fathom_record::{ListedRun, RunSummary};
-use fathom_report::document::rfc3339;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use serde::Serialize;
 
 use super::elsewhere::{HostErrand, OtherHost};
@@ -230,7 +230,7 @@ fn document(dir: &Path) -> Option<RunDocument> {
     if log.len() > LOG_BYTES_MAX {
         return None;
     }
-    fathom_report::read(dir).ok()
+    fathom_document::read(dir).ok()
 }
 
 /// What all jobs did together. None of a run of several steps or groups: they

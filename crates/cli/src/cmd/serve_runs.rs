@@ -235,7 +235,7 @@ impl RunsFolder {
             return Ok(run.clone());
         }
         let mut read = compared(&run.dir)?;
-        fathom_report::drop_histograms(&mut read.doc);
+        fathom_document::drop_histograms(&mut read.doc);
         known.insert(run.id.clone(), (now, read.clone()));
         Ok(read)
     }

@@ -5,9 +5,9 @@ pub mod samples;
 
 use std::path::{Path, PathBuf};
 
+use fathom_document::attempts::Counting;
 use fathom_model::Exit;
 use fathom_record::{Entries, RecordError};
-use fathom_report::Counting;
 
 use super::archived::{self, ArchivedRun};
 use super::{ExitError, Global};
@@ -126,19 +126,19 @@ fn present_by(open: Open, global: &Global, dir: &Path, histograms: bool) -> anyh
         return Ok(());
     }
     if !global.json {
-        let campaign = fathom_report::sweep_of(open(dir)?);
+        let campaign = fathom_document::sweep::sweep_of(open(dir)?);
         if !campaign.sweep.series.is_empty() {
             out::text(fathom_report::campaign_table(&campaign, style));
             return Ok(());
         }
     }
-    let mut doc = fathom_report::read_entries(open(dir)?);
+    let mut doc = fathom_document::read_entries(open(dir)?);
     if !global.json {
         out::text(fathom_report::table(&doc, style));
         return Ok(());
     }
     if !histograms {
-        fathom_report::drop_histograms(&mut doc);
+        fathom_document::drop_histograms(&mut doc);
     }
     out::json(&doc)
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use fathom_analysis::steady_state::{SteadyVerdict, TermKind};
 use fathom_campaign::soak::{self, COMMAND, PeriodFigures};
 use fathom_model::{Exit, units};
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -105,7 +105,7 @@ impl SoakPlan {
         };
         hosted
             .run(global, dry_run)?
-            .show(&|dir| show(global, &fathom_report::read(dir)?, period))
+            .show(&|dir| show(global, &fathom_document::read(dir)?, period))
     }
 
     /// Runs it, into a new record or the one to go on with.
@@ -127,7 +127,7 @@ impl SoakPlan {
                     |step| soak::script(&step, periods),
                 ))
             })?;
-        ran.shown(|dir| show(global, &fathom_report::read(dir)?, period))
+        ran.shown(|dir| show(global, &fathom_document::read(dir)?, period))
     }
 }
 

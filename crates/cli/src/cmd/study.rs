@@ -189,10 +189,10 @@ impl StudyPlan {
 
     /// Shows what was measured, and whether the conditions hold.
     fn judge(&self, global: &Global, dir: &Path) -> anyhow::Result<Exit> {
-        let mut doc = fathom_report::read(dir)?;
+        let mut doc = fathom_document::read(dir)?;
         let verdicts = evaluate(&self.study.assertions, &doc);
         if global.json {
-            fathom_report::drop_histograms(&mut doc);
+            fathom_document::drop_histograms(&mut doc);
             let mut document = serde_json::to_value(&doc)?;
             document["assertions"] = json!(verdicts);
             out::json(&document)?;

@@ -13,8 +13,8 @@ use fathom_device::settings::Settings;
 use fathom_device::{Sys, SysBlock, identity};
 use fathom_model::{Exit, SettingValue};
 use fathom_record::Record;
-use fathom_report::answer::{AnswerTable, RunAnswer};
-use fathom_report::style::Tone;
+use fathom_sheet::answer::{AnswerTable, RunAnswer};
+use fathom_sheet::style::Tone;
 use serde::{Deserialize, Serialize};
 
 use super::ab::{QuestionArgs, show, sides};

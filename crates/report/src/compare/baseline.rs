@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use fathom_model::{DirectionResult, JobResult, Results};
 
 use super::ComparedRun;
-use crate::document;
 
 /// A baseline as a run of one job for each test.
 #[must_use]
@@ -18,7 +17,7 @@ pub fn of_baseline(name: &str, iops: &BTreeMap<String, u64>) -> ComparedRun {
         };
         job(test, of)
     });
-    let mut doc = document::of_results(&Results {
+    let mut doc = fathom_document::of_results(&Results {
         jobs: tests.collect(),
         ..Results::default()
     });

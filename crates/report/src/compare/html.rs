@@ -10,13 +10,13 @@ use fathom_record::RecordError;
 
 use super::text::{difference, interval, ratio, title, told, unmatched};
 use super::{CompareDocument, CompareRequest, ComparedRun};
-use crate::chart::palette::Ink;
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
 use crate::graphs::overlay;
 use crate::graphs::time::{StepIops, iops_over_time};
-use crate::html::markup::escape;
 use crate::html::plain::{drawn, plain_page};
-use crate::sweep::read_sweep;
+use fathom_document::sweep::read_sweep;
+use fathom_sheet::chart::palette::Ink;
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use fathom_sheet::html::escape;
 
 /// Graphs of a kind that are drawn.
 const CHARTS_MOST: usize = 24;

@@ -9,7 +9,6 @@ use fathom_model::{Direction, DirectionResult, JobResult, Latency, RunDocument};
 
 use super::differences::{CompareDifference, options_between};
 use super::{CompareFigure, CompareRequest, ComparedRun, UnmatchedJob};
-use crate::table::title_of;
 
 /// What a job is, where its name does not tell: jobs that differ in one of these do
 /// another thing.
@@ -61,7 +60,7 @@ fn jobs(run: &ComparedRun) -> Vec<(JobKey, &JobResult)> {
     };
     (doc.jobs.iter().filter(is_figure))
         .map(|job| {
-            let key = (job.step.clone(), title_of(job, &doc.hosts));
+            let key = (job.step.clone(), job.title(&doc.hosts));
             let place = seen.entry(key.clone()).or_default();
             *place += 1;
             ((key.0, key.1, *place - 1), job)

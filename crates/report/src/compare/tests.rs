@@ -3,7 +3,7 @@ use fathom_model::{DirectionResult, JobResult, Latency, RunDocument};
 use super::*;
 use crate::tests::document_of;
 
-const PLAIN: crate::Style = crate::Style {
+const PLAIN: fathom_sheet::style::Style = fathom_sheet::style::Style {
     color: false,
     width: Some(100),
 };

@@ -4,8 +4,8 @@ use fathom_analysis::compare::{CompareVerdict, WhyNot};
 use fathom_model::text;
 
 use super::{CompareDifference, CompareDocument, CompareRow};
-use crate::grid::{Grid, GridCell, figures, words};
-use crate::style::{Style, Tone, wrap};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone, wrap};
 
 /// Differences that are shown one by one.
 const DIFFERENCES_TOLD: usize = 40;

@@ -13,8 +13,6 @@ use fathom_model::{Direction, FigureVerdict, RunDocument, VerdictLevel, VerdictR
 use fathom_record::{Entries, RecordError};
 use serde::Serialize;
 
-use crate::document;
-
 /// What `--json` prints.
 #[derive(Debug, Clone, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Explanation {
@@ -60,7 +58,7 @@ pub struct ExplainedFigure {
 /// # Errors
 /// When the folder is no record, is of a newer Fathom, or cannot be read.
 pub fn read(dir: &Path) -> Result<Explanation, RecordError> {
-    let (doc, steps) = document::with_evidence(Entries::summed(dir)?);
+    let (doc, steps) = fathom_document::with_evidence(Entries::summed(dir)?);
     Ok(of(&doc, &steps))
 }
 

@@ -6,8 +6,8 @@ use fathom_model::{
     Direction, DirectionResult, Event, EvidenceInterval, JobResult, Latency, RunDocument, Sample,
 };
 
-use crate::style::Style;
 use fathom_model::result::CpuUse;
+use fathom_sheet::style::Style;
 
 /// A direct job on `nvme0n1` for 10 s, alone.
 struct Situation {

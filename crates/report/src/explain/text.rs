@@ -4,7 +4,7 @@ use fathom_analysis::verdict::limit::{SeenOfStep, StepLimit};
 use fathom_model::{VerdictLevel, VerdictReason, text, units};
 
 use super::{ExplainedFigure, Explanation};
-use crate::style::{Style, Tone, wrap};
+use fathom_sheet::style::{Style, Tone, wrap};
 
 /// Width of the names on the left.
 const NAMES: usize = 11;

@@ -7,12 +7,13 @@ use fathom_analysis::{
 use fathom_model::Direction;
 
 use super::metric::PointMetric;
-use super::{DIRECTIONS, Graph, safe_path, words};
-use crate::CampaignRecord;
-use crate::chart::palette::{Dash, Ink, Marker, Srgb, of_direction};
-use crate::chart::{
+use super::{DIRECTIONS, safe_path, words};
+use fathom_document::sweep::CampaignRecord;
+use fathom_sheet::chart::palette::{Dash, Ink, Marker, Srgb, of_direction};
+use fathom_sheet::chart::{
     Chart, ChartAxis, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
 };
+use fathom_sheet::graph::Graph;
 
 /// Percentiles that have curves: the middle, and the tails that people promise.
 const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];

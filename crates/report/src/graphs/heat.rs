@@ -8,10 +8,11 @@ use fathom_model::Direction;
 use super::curve::{good, hollow};
 use super::metric::PointMetric;
 use super::overview::path;
-use super::{DIRECTIONS, Graph, words};
-use crate::CampaignRecord;
-use crate::chart::palette::Ink;
-use crate::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Scale, Shape, Size};
+use super::{DIRECTIONS, words};
+use fathom_document::sweep::CampaignRecord;
+use fathom_sheet::chart::palette::Ink;
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Scale, Shape, Size};
+use fathom_sheet::graph::Graph;
 
 /// A chart for each metric and direction; none when the series make no grid.
 pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Curve]) -> Vec<Graph> {

@@ -7,9 +7,9 @@ use fathom_analysis::rate::Rates;
 use fathom_model::Sample;
 
 use super::time::panel;
-use crate::chart::palette::Ink;
-use crate::chart::reduce::CurveReducer;
-use crate::chart::{Layer, Panel, Quantity, Scale, Shape};
+use fathom_sheet::chart::palette::Ink;
+use fathom_sheet::chart::reduce::CurveReducer;
+use fathom_sheet::chart::{Layer, Panel, Quantity, Scale, Shape};
 
 /// Machines that are named; more names would be longer than the graph.
 const NAMED: usize = 14;

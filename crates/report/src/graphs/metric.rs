@@ -2,7 +2,7 @@
 
 use fathom_analysis::{Estimate, RepeatedFigures};
 
-use crate::chart::{ChartAxis, Ends, Quantity, Scale};
+use fathom_sheet::chart::{ChartAxis, Ends, Quantity, Scale};
 
 /// One of the figures that every point has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

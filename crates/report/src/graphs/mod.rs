@@ -23,23 +23,11 @@ use fathom_analysis::Curve;
 use fathom_model::Direction;
 use fathom_model::text::is_hidden;
 
-use crate::CampaignRecord;
-use crate::chart::{Chart, Size};
+use fathom_document::sweep::CampaignRecord;
+use fathom_sheet::graph::Graph;
 pub use metric::PointMetric;
 pub use options::{GraphAxes, over_options};
 pub(crate) use words::{unnumbered, x_axis};
-
-/// A chart and where it belongs.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Graph {
-    /// Path below the folder of graphs, without ending:
-    /// `0003-maxiobatch-single-job/0005-maxiobatch-randwrite-70-30-bww`.
-    pub path: String,
-    /// What is drawn.
-    pub chart: Chart,
-    /// How large it is meant to be.
-    pub size: Size,
-}
 
 /// What has no graph, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]

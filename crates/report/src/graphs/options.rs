@@ -8,9 +8,10 @@ use fathom_analysis::{Curve, PointResult};
 use super::metric::PointMetric;
 use super::overview::{chart, path};
 use super::words::last;
-use super::{DIRECTIONS, Graph, NotDrawn};
-use crate::CampaignRecord;
-use crate::chart::Size;
+use super::{DIRECTIONS, NotDrawn};
+use fathom_document::sweep::CampaignRecord;
+use fathom_sheet::chart::Size;
+use fathom_sheet::graph::Graph;
 
 /// What is drawn over what.
 #[derive(Debug, Clone)]

@@ -9,8 +9,8 @@ use super::curve::{doubtful_points, error_bars, good, hollow, left_out, named_on
 use super::metric::PointMetric;
 use super::time::{self, StepIops};
 use super::{DIRECTIONS, words};
-use crate::chart::palette::{CURVES, Ink};
-use crate::chart::{Chart, ChartAxis, Layer, Panel, Quantity, Scale, Shape};
+use fathom_sheet::chart::palette::{CURVES, Ink};
+use fathom_sheet::chart::{Chart, ChartAxis, Layer, Panel, Quantity, Scale, Shape};
 
 /// What the sides are called.
 const SIDES: [&str; 2] = ["A", "B"];

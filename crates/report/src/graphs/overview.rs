@@ -6,10 +6,11 @@ use fathom_model::Direction;
 
 use super::curve::{curve, doubtful_points, good, hollow, named_once, numbers};
 use super::metric::PointMetric;
-use super::{DIRECTIONS, Graph, safe_path, words};
-use crate::CampaignRecord;
-use crate::chart::palette::Ink;
-use crate::chart::{Chart, Layer, Panel, Shape, Size};
+use super::{DIRECTIONS, safe_path, words};
+use fathom_document::sweep::CampaignRecord;
+use fathom_sheet::chart::palette::Ink;
+use fathom_sheet::chart::{Chart, Layer, Panel, Shape, Size};
+use fathom_sheet::graph::Graph;
 
 /// The folders that hold two or more series over the same option, with those.
 pub(super) fn folders<'a>(series: &[&'a Curve]) -> Vec<(&'a str, Vec<&'a Curve>)> {

@@ -8,9 +8,9 @@ use fathom_analysis::priority::DurationLimits;
 use fathom_model::log::class_name;
 use fathom_model::{Direction, units};
 
-use super::Graph;
-use crate::chart::palette::{CURVES, Dash, Ink, Marker, Srgb, VERMILLION, viridis};
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use fathom_sheet::chart::palette::{CURVES, Dash, Ink, Marker, Srgb, VERMILLION, viridis};
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use fathom_sheet::graph::Graph;
 
 /// Bins of the distribution, in ns: 2 ms as people know them, and finer ones for
 /// devices whose latencies would all be in the first few.
@@ -407,7 +407,7 @@ fn distribution(workload: &PrioPlot, prio: u16, class: bool) -> Chart {
     let width = units::latency(width_ns as f64);
     let footer = format!(
         "in bins of {width}; at each depth at most {} % of the I/Os took longer than is shown",
-        crate::chart::quantity::plain((1.0 - SHOWN) * 100.0, 2)
+        fathom_sheet::chart::quantity::plain((1.0 - SHOWN) * 100.0, 2)
     );
     let mut chart = workload.chart("Latency distribution", panel, vec![footer]);
     if class {

@@ -11,10 +11,10 @@ use fathom_model::{
 use fathom_record::{Header, Writer};
 
 use super::*;
-use crate::chart::palette::Marker;
-use crate::chart::tests::check;
-use crate::chart::{Note, NoteKind, Scale, Shape, Theme};
-use crate::read_sweep;
+use fathom_document::sweep::read_sweep;
+use fathom_sheet::chart::drawn::check;
+use fathom_sheet::chart::palette::Marker;
+use fathom_sheet::chart::{Note, NoteKind, Scale, Shape, Theme};
 
 /// What is measured at a point: (IOPS, mean latency in ns) of reads and writes.
 type Measured = (Option<(f64, f64)>, Option<(f64, f64)>);
@@ -445,7 +445,7 @@ fn the_best_of_a_series_that_was_cut_says_of_how_many_points() {
         svg.contains("best bandwidth and IOPS of 3 of 4 points"),
         "{svg}"
     );
-    let table = crate::campaign_table(&record, crate::Style::default());
+    let table = crate::campaign_table(&record, fathom_sheet::style::Style::default());
     let told = "* best of 3 of 4 points: the others may be better";
     assert!(table.contains(told), "{table}");
     let document = crate::export::document(&record, &record.sweep.series);

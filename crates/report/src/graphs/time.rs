@@ -8,11 +8,12 @@ use fathom_model::{Direction, Event, Sample};
 use fathom_record::{Entries, RecordError};
 
 use super::hosts::Hosts;
-use super::{Graph, safe_path, words};
-use crate::attempts::Counting;
-use crate::chart::palette::{Dash, Ink, of_direction};
-use crate::chart::reduce::CurveReducer;
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use super::{safe_path, words};
+use fathom_document::attempts::Counting;
+use fathom_sheet::chart::palette::{Dash, Ink, of_direction};
+use fathom_sheet::chart::reduce::CurveReducer;
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use fathom_sheet::graph::Graph;
 
 /// The graphs over time of all steps that `wanted` chooses by their names (a
 /// point's id), in memory that does not grow with the length of the run.

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use fathom_analysis::{Curve, PointResult, SweepOutcome, engines_of};
 use fathom_model::{Direction, Environment, units};
 
-use crate::CampaignRecord;
-use crate::chart::{ChartAxis, Ends, Quantity, Scale};
-use crate::folding::{Folded, cause};
+use fathom_document::folding::{Folded, cause};
+use fathom_document::sweep::CampaignRecord;
+use fathom_sheet::chart::{ChartAxis, Ends, Quantity, Scale};
 
 /// The x axis of curves: by powers of two for depths, and for jobs where they
 /// are powers of two, else by what the values are.

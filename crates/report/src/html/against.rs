@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use fathom_analysis::hosts::median;
 use fathom_model::units;
 
-use super::markup::escape;
 use super::story::Story;
+use fathom_sheet::html::escape;
 
 /// A run in percent of a baseline.
 #[derive(Debug, Clone, Default)]

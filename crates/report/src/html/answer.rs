@@ -3,10 +3,11 @@
 
 use std::fmt::Write as _;
 
-use super::markup::{PageSection, escape};
+use super::markup::PageSection;
 use super::plain::drawn;
-use crate::answer::{AnswerSentence, RunAnswer};
-use crate::chart::Size;
+use fathom_sheet::answer::{AnswerSentence, RunAnswer};
+use fathom_sheet::chart::Size;
+use fathom_sheet::html::escape;
 
 /// Sentences of the first screen; all stand below where there are more.
 const FIRST: usize = 6;

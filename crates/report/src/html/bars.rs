@@ -8,9 +8,9 @@ use fathom_model::result::SlowBy;
 use fathom_model::{Direction, Host, JobResult, ReasonKind, units};
 
 use super::marks::DoubtMarks;
-use super::markup::escape;
 use super::story::Story;
 use crate::table::shown as name_of;
+use fathom_sheet::html::escape;
 
 /// Hosts of more than these are closed at first.
 const OPEN: usize = 64;

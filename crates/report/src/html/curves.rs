@@ -9,11 +9,12 @@ use serde::Serialize;
 
 use super::SampleReading;
 use super::marks::DoubtMarks;
-use super::markup::{PageSection, escape};
+use super::markup::PageSection;
 use super::nodes;
 use super::points::{self, HtmlPoint};
 use super::story::Story;
 use crate::knee;
+use fathom_sheet::html::escape;
 
 /// Name and version of what is embedded.
 pub const SCHEMA: &str = "fathom.report/1";

@@ -11,12 +11,12 @@ use super::PageExtras;
 use super::against;
 use super::answer;
 use super::curves::{GraphData, of_points, short, time_card};
-use super::markup::escape;
 use super::story::Story;
-use crate::answer::RunAnswer;
-use crate::document::rfc3339;
-use crate::folding::Folded;
 use crate::graphs::unnumbered;
+use fathom_document::folding::Folded;
+use fathom_document::rfc3339;
+use fathom_sheet::answer::RunAnswer;
+use fathom_sheet::html::escape;
 
 /// Causes that are told; the others are counted.
 const CAUSES: usize = 2;

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use fathom_model::units;
 
-use super::markup::escape;
 use super::plain::{drawn, plain_page};
 use super::runs::{NONE_FOUND, encoded};
-use crate::chart::Size;
 use crate::history::{HistoryDocument, HistorySeries, by, chart, differed, title, word};
+use fathom_sheet::chart::Size;
+use fathom_sheet::html::escape;
 
 /// Series of a page: where figures changed comes first, and what is left is counted.
 const SERIES_MOST: usize = 60;

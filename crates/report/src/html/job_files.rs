@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::markup::{PageSection, escape};
+use super::markup::PageSection;
+use fathom_sheet::html::escape;
 
 /// A longer job file is cut: it stands in the record.
 const FILE_BYTES: usize = 64 << 10;

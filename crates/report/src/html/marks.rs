@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use fathom_analysis::{PointResult, SweepOutcome, verdict};
 use fathom_model::ReasonKind;
 
-use super::markup::{PageSection, escape};
+use super::markup::PageSection;
 use super::story::Story;
-use crate::folding::{Folded, cause, times};
+use fathom_document::folding::{Folded, cause, times};
+use fathom_sheet::html::escape;
 
 /// Every doubt of a run with its number; sentences that differ in numbers alone are one.
 #[derive(Debug)]

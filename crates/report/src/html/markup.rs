@@ -6,28 +6,8 @@
 use std::fmt::Write as _;
 
 use fathom_model::text::{REPLACEMENT, is_hidden};
+use fathom_sheet::html::escape;
 use serde::Serialize;
-
-/// Text as HTML, between tags and in quoted attributes alike. Hidden characters,
-/// among them the controls that HTML forbids, become U+FFFD.
-pub fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len() + text.len() / 8);
-    for c in text.chars() {
-        match c {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            '\n' | '\t' => escaped.push(c),
-            // A newline is a line's end already.
-            '\r' => {}
-            c if is_hidden(c) => escaped.push(REPLACEMENT),
-            c => escaped.push(c),
-        }
-    }
-    escaped
-}
 
 /// JSON that can stand in a script element: nothing in it ends the element or
 /// begins a comment. The escapes mean the same characters to every JSON reader.

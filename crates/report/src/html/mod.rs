@@ -33,13 +33,14 @@ use fathom_record::{Entries, RecordError, RecordPart};
 
 pub use against::AgainstBaseline;
 use curves::GraphData;
+use fathom_sheet::html::escape;
 pub use history::{HistoryPage, history_file, history_page};
 use marks::DoubtMarks;
-use markup::{PageSection, escape, json};
+use markup::{PageSection, json};
 pub use runs::{ListedRow, RunsPage, runs_page};
 
-use crate::answer::RunAnswer;
 use crate::snia;
+use fathom_sheet::answer::RunAnswer;
 use story::{Places, Story};
 use tracks::Packer;
 

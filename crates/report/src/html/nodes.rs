@@ -9,11 +9,12 @@ use fathom_model::node::{DeviceCounts, FigureRange};
 use fathom_model::{NodeSample, NodeUse, units};
 use serde::Serialize;
 
-use super::markup::{HtmlCell, HtmlTable, PageSection, escape};
+use super::markup::{HtmlCell, HtmlTable, PageSection};
 use super::story::Story;
-use crate::nodes::{NodeCurve, tracks};
 use crate::table::nodes::named;
 use fathom_analysis::volumes;
+use fathom_document::nodes::{NodeCurve, tracks};
+use fathom_sheet::html::escape;
 
 /// Points of all nodes together that are embedded, and of one node at most: a
 /// graph shows no more than it has pixels.

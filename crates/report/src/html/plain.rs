@@ -1,8 +1,8 @@
 //! Pages without a script, in the style of the reports: lists, comparisons, histories.
 
-use super::markup::escape;
 use super::{STYLES, nonce};
-use crate::chart::{Chart, Size, Theme};
+use fathom_sheet::chart::{Chart, Size, Theme};
+use fathom_sheet::html::escape;
 
 /// A page of a title, what stands below it as HTML, and its body.
 pub fn plain_page(title: &str, lead: &str, body: &str) -> String {

@@ -7,10 +7,11 @@ use fathom_model::{Certainty, Direction, DirectionResult, JobResult, Latency, Re
 
 use super::curves::{of_points, short};
 use super::marks::DoubtMarks;
-use super::markup::{HtmlCell, HtmlTable, PageSection, escape};
+use super::markup::{HtmlCell, HtmlTable, PageSection};
 use super::nodes::volumes_table;
 use super::story::{Story, StoryStep};
-use crate::table::{every_latency, title_of};
+use crate::table::every_latency;
+use fathom_sheet::html::escape;
 
 /// Every table of figures.
 pub fn section(story: &Story, marks: &DoubtMarks) -> Option<PageSection> {
@@ -229,7 +230,7 @@ fn jobs(story: &Story, marks: &DoubtMarks) -> String {
     for job in &story.doc.jobs {
         let lead = || {
             let step = HtmlCell::text(job.step.as_deref().unwrap_or_default()).class("name");
-            let job = HtmlCell::text(title_of(job, &story.doc.hosts)).class("name");
+            let job = HtmlCell::text(job.title(&story.doc.hosts)).class("name");
             [step, job].into_iter().skip(usize::from(!has_steps))
         };
         let active: Vec<_> = (job.directions())
@@ -260,7 +261,7 @@ fn jobs(story: &Story, marks: &DoubtMarks) -> String {
         rates.finish_searchable("rows of rates"),
         latencies.finish_searchable("rows of latencies"),
     );
-    let told = crate::certainty::sentences(&story.doc);
+    let told = fathom_document::certainty::sentences(&story.doc);
     let told: String = (told.iter())
         .map(|sentence| format!("<p class=\"lead\">± {}</p>\n", escape(sentence)))
         .collect();
@@ -289,7 +290,8 @@ fn rate_cells(
     [
         HtmlCell::text(dir.name()),
         HtmlCell::number(iops, |iops| {
-            let sure = crate::certainty::share(iops, result.certainty.map(|rates| rates.iops));
+            let sure =
+                fathom_document::certainty::share(iops, result.certainty.map(|rates| rates.iops));
             match signs.is_empty() {
                 true => format!("{}{sure}", units::count(iops)),
                 false => units::count(iops),

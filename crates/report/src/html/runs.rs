@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 
 use fathom_model::{VerdictLevel, units};
 
-use super::markup::escape;
 use super::plain::plain_page;
+use fathom_sheet::html::escape;
 
 /// A run of the list.
 #[derive(Debug, Clone, Default)]

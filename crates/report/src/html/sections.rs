@@ -8,9 +8,10 @@ use fathom_model::environment::{BlockDevice, FileSystem, Target};
 use fathom_model::{Environment, Failure, units};
 use serde_json::Value;
 
-use super::markup::{HtmlCell, HtmlTable, PageSection, escape, facts};
+use super::markup::{HtmlCell, HtmlTable, PageSection, facts};
 use super::story::Story;
-use crate::folding::by_cause;
+use fathom_document::folding::by_cause;
+use fathom_sheet::html::escape;
 
 /// Targets that are described; campaigns have one.
 const TARGETS: usize = 16;

@@ -8,9 +8,9 @@ use fathom_model::{Entry, Event, RunDocument};
 use fathom_record::{DigestSums, RecordError, RecordPart};
 use serde_json::{Map, Value};
 
-use crate::attempts::{AttemptKey, Attempts};
-use crate::nodes;
-use crate::sweep::read_along;
+use fathom_document::attempts::{AttemptKey, Attempts};
+use fathom_document::nodes;
+use fathom_document::sweep::read_along;
 
 /// What is shown of a run. Takes memory for its jobs and points.
 #[derive(Debug)]

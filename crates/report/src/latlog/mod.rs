@@ -14,8 +14,8 @@ mod document;
 
 pub use self::document::{LatDocument, document};
 
-use crate::grid::{Grid, figures, words};
-use crate::style::{Style, Tone};
+use fathom_sheet::grid::{Grid, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 /// A log and its statistics.
 #[derive(Debug)]

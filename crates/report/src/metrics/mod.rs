@@ -25,7 +25,7 @@ use serde::Serialize;
 pub use families::exposition;
 pub use text::MetricsFormat;
 
-use crate::document::RunReader;
+use fathom_document::RunReader;
 use latency::LatencyCounts;
 
 /// Jobs, hosts and directions that have series of their own; what comes beyond is added

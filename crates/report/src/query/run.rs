@@ -18,8 +18,8 @@ use super::{
     ENVIRONMENT, FAILURES, FIGURES, HISTOGRAMS, HOSTS, JOBS, OPTIONS, PERCENTILES, RUNS, STEPS,
     TAGS, TakeRow, VERDICTS,
 };
-use crate::attempts::{AttemptKey, Attempts};
-use crate::document::{read_seeing, rfc3339};
+use fathom_document::attempts::{AttemptKey, Attempts};
+use fathom_document::{read_seeing, rfc3339};
 
 /// A run, as its rows are made of it.
 #[derive(Debug)]
@@ -201,7 +201,7 @@ impl RunFacts {
     /// Reads a record folder.
     ///
     /// # Errors
-    /// As [`crate::read`].
+    /// As [`fathom_document::read`].
     pub fn read(dir: &Path) -> Result<Self, RecordError> {
         let entries = Entries::summed(dir)?;
         let header: &Header = &entries.header;

@@ -7,7 +7,7 @@ use fathom_record::{Entries, RecordError};
 
 use super::definitions::sample;
 use super::{SAMPLES, TakeRow};
-use crate::attempts::Counting;
+use fathom_document::attempts::Counting;
 
 /// Where the samples of a record belong, while its events are read in order.
 #[derive(Debug)]

@@ -10,8 +10,8 @@ use fathom_model::Histogram;
 use fathom_model::histogram::bounds_of;
 
 use super::words;
-use crate::chart::palette::{self, Dash, Ink, Marker};
-use crate::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
+use fathom_sheet::chart::palette::{self, Dash, Ink, Marker};
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
 
 /// Values so far apart are shown on a logarithmic axis.
 const FAR_APART: f64 = 20.0;
@@ -222,7 +222,7 @@ pub(super) fn window(setup: &Setup, tracked: &Tracked, found: &Determination) ->
 }
 
 fn plain(value: f64) -> String {
-    crate::chart::quantity::plain(value, 4)
+    fathom_sheet::chart::quantity::plain(value, 4)
 }
 
 /// The figure of a test's tables and plots.

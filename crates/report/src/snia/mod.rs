@@ -9,7 +9,7 @@ use fathom_record::{Entries, Header, RecordError};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::document::rfc3339;
+use fathom_document::rfc3339;
 
 mod charts;
 mod pages;

@@ -13,8 +13,8 @@ use fathom_model::units;
 
 use super::sheet::{self, Sheet};
 use super::{Document, charts, words};
-use crate::document::rfc3339;
-use crate::html::markup::escape;
+use fathom_document::rfc3339;
+use fathom_sheet::html::escape;
 
 const PAGE: &str = include_str!("../../assets/snia.html");
 const STYLES: [&str; 2] = [

@@ -7,9 +7,9 @@ use fathom_model::environment::BlockDevice;
 use fathom_model::{StageKind, units};
 
 use super::{Document, words};
-use crate::chart::{Chart, Size};
-use crate::html::markup::escape;
 use crate::html::plain::svg_within;
+use fathom_sheet::chart::{Chart, Size};
+use fathom_sheet::html::escape;
 
 /// A page without its head: that needs the number of pages.
 #[derive(Debug)]

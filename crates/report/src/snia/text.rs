@@ -4,8 +4,8 @@ use fathom_analysis::snia::{Findings, NOTICE, PartEnding, SniaCell as Load, Snia
 use fathom_model::{StageKind, units};
 
 use super::{Document, charts, words};
-use crate::grid::{Grid, GridCell, figures, words as column};
-use crate::style::{Style, Tone, wrap};
+use fathom_sheet::grid::{Grid, GridCell, figures, words as column};
+use fathom_sheet::style::{Style, Tone, wrap};
 
 /// The findings as text, ending in a newline.
 #[must_use]

@@ -6,8 +6,8 @@ use fathom_analysis::steady_state::{
 use fathom_model::units;
 
 use super::{FioVerdict, Judged, RecordVerdicts};
-use crate::grid::{Grid, GridCell, figures, words};
-use crate::style::{Style, Tone, cut, width, wrap};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone, cut, width, wrap};
 
 /// Up to this many verdicts have a box each: more would not fit a screen.
 const BOXES: usize = 4;

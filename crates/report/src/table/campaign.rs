@@ -6,10 +6,10 @@ use fathom_analysis::{
 use fathom_model::{Direction, units};
 
 use super::{Marks, SIGNS, failures, header, item, job_figures, jobs, notes};
-use crate::grid::{Grid, GridCell, figures, words};
 use crate::knee;
-use crate::style::{Style, Tone, wrap};
-use crate::sweep::CampaignRecord;
+use fathom_document::sweep::CampaignRecord;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone, wrap};
 
 /// Stands behind the best figure of a series.
 const BEST: &str = "*";

@@ -7,7 +7,7 @@ use fathom_model::{
 use jiff::Timestamp;
 
 use super::{BLOCKS, jobs};
-use crate::style::{self, Style, Tone, width, wrap};
+use fathom_sheet::style::{self, Style, Tone, width, wrap};
 
 /// Columns of the labels.
 const LABELS: usize = 8;

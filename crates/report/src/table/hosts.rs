@@ -3,8 +3,8 @@
 
 use fathom_model::{Host, RunDocument, units};
 
-use crate::grid::{Column, Grid, GridCell, figures, words};
-use crate::style::{Style, Tone};
+use fathom_sheet::grid::{Column, Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 /// A line for each host; nothing for a run on one machine.
 pub fn lines(doc: &RunDocument, style: Style) -> String {

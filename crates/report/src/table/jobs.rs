@@ -4,9 +4,9 @@ use fathom_model::histogram::FIO_SATURATION_NS;
 use fathom_model::{DirectionResult, Host, JobResult, Latency, ReasonKind, RunDocument, units};
 
 use super::Marks;
-use crate::certainty;
-use crate::grid::{Column, Grid, GridCell, figures, words};
-use crate::style::{Style, Tone, wrap};
+use fathom_document::certainty;
+use fathom_sheet::grid::{Column, Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone, wrap};
 
 /// Options that say what a job did, in the order in which people say it.
 pub(super) const TELLING: [&str; 24] = [
@@ -98,7 +98,7 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
             rates.heading(step.as_deref().unwrap_or_default());
             latencies.heading(step.as_deref().unwrap_or_default());
         }
-        let name = title_of(job, &doc.hosts);
+        let name = job.title(&doc.hosts);
         rate_lines(&mut rates, job, &name, marks);
         for (dir, latency, doubts) in main_latency(job) {
             latencies.line(latency_cells(
@@ -119,24 +119,11 @@ pub fn lines(doc: &RunDocument, marks: &Marks, style: Style) -> String {
 
 /// Name, host and description of a job.
 fn title(job: &JobResult, hosts: &[Host]) -> String {
-    let mut title = title_of(job, hosts);
+    let mut title = job.title(hosts);
     if let Some(description) = &job.description {
         title += &format!(" ({description})");
     }
     title
-}
-
-/// The job and where it ran: a machine, a pod and its node.
-pub(crate) fn title_of(job: &JobResult, hosts: &[Host]) -> String {
-    let Some(name) = &job.hostname else {
-        return job.name.clone();
-    };
-    let host = hosts.iter().find(|host| host.name == *name);
-    match (host.and_then(|host| host.node.as_ref()), job.port) {
-        (Some(node), _) => format!("{} on {name} ({node})", job.name),
-        (None, Some(port)) => format!("{} on {name}:{port}", job.name),
-        (None, None) => format!("{} on {name}", job.name),
-    }
 }
 
 /// The telling options of a job, as a job file has them.

@@ -14,13 +14,13 @@ use std::collections::BTreeMap;
 
 use fathom_model::{Failure, ReasonKind, Results, RunDocument, units};
 
-use crate::folding::{Folded, by_cause, times};
-use crate::grid::{Grid, GridCell, figures, words};
-use crate::style::{Style, Tone, wrap};
-use crate::{certainty, document};
+use fathom_document::certainty;
+use fathom_document::folding::{Folded, by_cause, times};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone, wrap};
 
 pub(crate) use hosts::shown;
-pub(crate) use jobs::{every_latency, title_of};
+pub(crate) use jobs::every_latency;
 pub(crate) use shares::PERCENTS as SHARE_PERCENTS;
 
 pub use campaign::campaign_table;
@@ -53,7 +53,7 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
 /// The figures alone, for a run that goes on.
 #[must_use]
 pub fn figures_so_far(results: &Results, style: Style) -> String {
-    let doc = document::of_results(results);
+    let doc = fathom_document::of_results(results);
     job_figures(&doc, &Marks::of(&doc), style)
 }
 

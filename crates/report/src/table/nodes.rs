@@ -3,9 +3,9 @@
 use fathom_model::node::FigureRange;
 use fathom_model::{NodeUse, RunDocument, units};
 
-use crate::grid::{Grid, GridCell, figures, words};
-use crate::style::{Style, Tone, cut};
 use fathom_analysis::volumes;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone, cut};
 
 /// Nodes of a step that have a line each; the others are in `--json` and in the
 /// report.

@@ -4,9 +4,9 @@ use fathom_model::result::ALL_CLIENTS;
 use fathom_model::{RunDocument, units};
 
 use super::Marks;
-use crate::grid::{Grid, GridCell, figures, words};
 use crate::shares::{HostShare, shares};
-use crate::style::{Style, Tone};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 /// Percentiles that are shown; all are in the lines of the jobs.
 pub(crate) const PERCENTS: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];

@@ -41,7 +41,7 @@ fn what_a_search_for_a_depth_came_to_is_told_beside_the_figures() {
     let mut doc = complete(vec![job], Vec::new());
     let told = "r: latency_target 5 ms for 99.5 % of the I/Os in windows of 200 ms: its search ended at depth 11";
     assert_eq!(doc.notes, [told]);
-    let shown = crate::table(&doc, crate::Style::default()).replace('\n', " ");
+    let shown = crate::table(&doc, fathom_sheet::style::Style::default()).replace('\n', " ");
     assert!(shown.contains("its search ended at depth 11"), "{shown}");
     let json = serde_json::to_value(&doc).unwrap();
     assert_eq!(json["jobs"][0]["latency_target"]["depth"], 11);

@@ -3,7 +3,7 @@
 use fathom_model::{Host, ReasonKind};
 
 use super::*;
-use crate::Style;
+use fathom_sheet::style::Style;
 
 /// What three hosts did: name, bytes per second, run time.
 fn run(parts: &[(&str, f64, u64)], more: Vec<Event>) -> RunDocument {

@@ -74,8 +74,8 @@ pub(crate) fn document_of(status: RunStatus, events: Vec<Event>) -> RunDocument 
         })
         .collect();
     let mut doc =
-        crate::document::compose("20261121T130737Z-mixed".into(), status, &header(), &entries);
-    crate::drop_histograms(&mut doc);
+        fathom_document::compose("20261121T130737Z-mixed".into(), status, &header(), &entries);
+    fathom_document::drop_histograms(&mut doc);
     doc
 }
 

@@ -4,7 +4,7 @@ use fathom_model::{Direction, Event, Histogram, Host, ReasonKind, RunDocument, R
 use fathom_record::{Entries, Header, Writer};
 use serde_json::Value;
 
-use crate::document::{read, read_entries};
+use fathom_document::{read, read_entries};
 
 fn sample(t_ms: u64, job: u32, dir: Direction, stalls: bool) -> Event {
     let mut clat = Histogram::new();

@@ -3,7 +3,8 @@
 use fathom_model::{Failure, FailureKind, ReasonKind, RunStatus};
 
 use super::*;
-use crate::{Style, table};
+use crate::table;
+use fathom_sheet::style::Style;
 
 fn plain(doc: &RunDocument, width: u16) -> String {
     let text = table(
@@ -15,7 +16,7 @@ fn plain(doc: &RunDocument, width: u16) -> String {
     );
     for line in text.lines() {
         assert!(
-            crate::style::width(line) <= usize::from(width),
+            fathom_sheet::style::width(line) <= usize::from(width),
             "too wide: {line:?}"
         );
         assert_eq!(line, line.trim_end(), "trailing space");
@@ -190,7 +191,7 @@ fn colours_change_no_text() {
         width: Some(100),
     };
     let coloured = table(&doc, style);
-    let coloured = crate::style::on_terminal(&coloured);
+    let coloured = fathom_sheet::style::on_terminal(&coloured);
     assert!(coloured.contains("\x1b["));
     let mut bare = String::new();
     for (place, part) in coloured.split("\x1b[").enumerate() {

@@ -168,7 +168,7 @@ fn files_in_memory_are_marked_and_files_on_a_disk_are_not() {
             at_ms: 1,
             event: finished(vec![reader("r")], Vec::new()),
         };
-        let doc = crate::document::compose("id".into(), RunStatus::Complete, &header, &[entry]);
+        let doc = fathom_document::compose("id".into(), RunStatus::Complete, &header, &[entry]);
         doc.jobs[0].read.as_ref().unwrap().kinds()
     };
     assert_eq!(on("tmpfs"), [ReasonKind::InMemory]);

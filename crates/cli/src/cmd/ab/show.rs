@@ -9,11 +9,11 @@ use fathom_campaign::ab::{
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::{VerdictLevel, units};
 use fathom_record::Record;
-use fathom_report::answer::{AnswerTable, RunAnswer};
 use fathom_report::compare::CompareCondition;
 use fathom_report::gate::Gate;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::answer::{AnswerTable, RunAnswer};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use serde::Serialize;
 
 use crate::cmd::Global;
@@ -71,7 +71,7 @@ pub fn answer(
     let history = History::of(&record.entries);
     let state = state(config, &history);
     let needed = NeededBoot::of(&config.sides, &state, &history);
-    let verdict = fathom_report::read(dir)?.verdict;
+    let verdict = fathom_document::read(dir)?.verdict;
     let verdict = verdict.map(|verdict| verdict.level);
     let gate = conditions.map(|conditions| {
         let named = |row: &AbRow| {
@@ -125,7 +125,7 @@ pub fn of_report(config: &AbConfig, dir: &Path) -> anyhow::Result<RunAnswer> {
             said(&config.sides, row, margin, is_ended),
         );
     }
-    let verdict = fathom_report::read(dir)?.verdict;
+    let verdict = fathom_document::read(dir)?.verdict;
     if verdict.is_some_and(|verdict| verdict.level == VerdictLevel::Invalid) {
         answer.say(Tone::Doubtful, INVALID);
     }

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use fathom_cluster::Parameters;
 use fathom_model::{Direction, DirectionResult, RunDocument, RunStatus, units};
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -50,8 +50,8 @@ pub fn present(global: &Global, all: &[Parameters], dirs: &[PathBuf]) -> anyhow:
     let mut different = differences(all)?.into_iter();
     let mut runs = Vec::new();
     for dir in dirs {
-        let mut doc = fathom_report::read(dir)?;
-        fathom_report::drop_histograms(&mut doc);
+        let mut doc = fathom_document::read(dir)?;
+        fathom_document::drop_histograms(&mut doc);
         runs.push(ComparedRun {
             id: doc.id.clone(),
             status: doc.status,
@@ -141,7 +141,7 @@ impl PhaseFigures {
     }
 }
 
-fn lines(runs: &[ComparedRun], style: fathom_report::Style) -> String {
+fn lines(runs: &[ComparedRun], style: fathom_sheet::style::Style) -> String {
     let mut titles: Vec<String> = Vec::new();
     let of = |run: &ComparedRun| -> Vec<String> {
         let phases = run.phases.iter();

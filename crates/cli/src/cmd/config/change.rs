@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use fathom_kconfig::{Config, SymbolId, SymbolKind};
-use fathom_report::Style;
-use fathom_report::style::Tone;
+use fathom_sheet::style::{Style, Tone};
 use serde::Serialize;
 
 /// What `--json` prints of a command that writes `.config`.

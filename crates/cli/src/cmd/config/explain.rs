@@ -3,7 +3,7 @@
 
 use fathom_kconfig::{ChoiceId, ConditionPart, Config, Item, NodeId, SymbolId, SymbolKind, Tri};
 use fathom_model::Exit;
-use fathom_report::style;
+use fathom_sheet::style;
 use schemars::JsonSchema;
 use serde::Serialize;
 

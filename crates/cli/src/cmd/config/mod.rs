@@ -11,7 +11,7 @@ use fathom_campaign::folder::{self, Folder};
 use fathom_jobfile::variables::variable;
 use fathom_kconfig::{Config, SymbolId, Warning};
 use fathom_model::Exit;
-use fathom_report::style::Tone;
+use fathom_sheet::style::Tone;
 
 use super::campaign::exit_error;
 use super::{ExitError, Global};

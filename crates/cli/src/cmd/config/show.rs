@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use fathom_campaign::folder;
 use fathom_kconfig::{SymbolId, Tri};
 use fathom_model::Exit;
-use fathom_report::style::Tone;
+use fathom_sheet::style::Tone;
 use serde::Serialize;
 
 use super::entry::{self, SymbolValue};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use fathom_model::Exit;
-use fathom_report::style::wrap;
+use fathom_sheet::style::wrap;
 use serde::Serialize;
 
 use super::Global;

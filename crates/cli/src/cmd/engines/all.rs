@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use fathom_engine_fio::inventory::{self, EngineOption};
 use fathom_engine_fio::version::Program;
 
-use fathom_report::style::wrap;
+use fathom_sheet::style::wrap;
 
 use super::document::{EngineOfList, EnginesDocument};
 use super::{Global, WIDTH, missing, own};

@@ -2,7 +2,7 @@
 
 use fathom_engine_native::Listed;
 use fathom_jobfile::table::nearest;
-use fathom_report::style::wrap;
+use fathom_sheet::style::wrap;
 
 use super::document::{EngineDocument, OptionDocument, OptionRow};
 use super::{ExitError, Global, WIDTH, near_miss};

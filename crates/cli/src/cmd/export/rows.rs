@@ -73,8 +73,8 @@ pub fn run(global: &Global, args: &Args, dir: &Path) -> anyhow::Result<Exit> {
 /// Writes them; how many rows there were.
 fn write(what: &str, form: RowForm, dir: &Path, to: &mut TakePiece<'_>) -> anyhow::Result<usize> {
     if what == "run" {
-        let mut doc = fathom_report::read(dir)?;
-        fathom_report::drop_histograms(&mut doc);
+        let mut doc = fathom_document::read(dir)?;
+        fathom_document::drop_histograms(&mut doc);
         let line = serde_json::to_string(&doc)?;
         to((foreign::json(&line).into_owned() + "\n").as_bytes())?;
         return Ok(1);

@@ -7,10 +7,10 @@ use fathom_campaign::find::{COMMAND, MapConfig, MapScript};
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::FigureVerdict;
 use fathom_record::Record;
-use fathom_report::answer::{AnswerTable, RunAnswer};
-use fathom_report::chart::{Size, Theme};
 use fathom_report::load_map;
-use fathom_report::style::Tone;
+use fathom_sheet::answer::{AnswerTable, RunAnswer};
+use fathom_sheet::chart::{Size, Theme};
+use fathom_sheet::style::Tone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -89,7 +89,7 @@ impl MapPlan {
             answer.say(Tone::Doubtful, super::show::unfinished());
         }
         if let Some(said) = load_map::sentence(&map) {
-            let verdict = fathom_report::read(dir)?.verdict;
+            let verdict = fathom_document::read(dir)?.verdict;
             answer.say(super::show::tone(verdict.as_ref()), said);
         }
         if !map.cells.is_empty() {
@@ -114,7 +114,7 @@ impl MapPlan {
                 schema: "fathom.find-map/1",
                 run: record.id(),
                 map,
-                verdict: fathom_report::read(dir)?.verdict,
+                verdict: fathom_document::read(dir)?.verdict,
             });
         }
         out::text(load_map::grid(&map).render(out::style(global.color)));

@@ -9,7 +9,7 @@ use fathom_campaign::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
 use fathom_campaign::flow::JobStep;
 use fathom_jobfile::does_one_at_a_time;
 use fathom_model::{Direction, Exit};
-use fathom_report::answer::RunAnswer;
+use fathom_sheet::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::{HostArgs, SharedHosts};

@@ -7,10 +7,10 @@ use fathom_campaign::find::{COMMAND, FindConfig, FindScript, RowFound};
 use fathom_campaign::flow::{History, JobStep};
 use fathom_model::{FigureVerdict, VerdictLevel, units};
 use fathom_record::Record;
-use fathom_report::answer::{AnswerTable, RunAnswer};
-use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::search::SearchGraph;
-use fathom_report::style::Tone;
+use fathom_sheet::answer::{AnswerTable, RunAnswer};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ pub fn show(
 ) -> anyhow::Result<()> {
     let record = Record::open(dir)?;
     let mut found = found(&record, config);
-    let judged = fathom_report::read(dir)?;
+    let judged = fathom_document::read(dir)?;
     for row in &mut found {
         row.judge(&judged);
         row.correct(config, &judged);
@@ -121,7 +121,7 @@ fn omitted(config: &FindConfig, corrected_ns: f64) -> String {
 /// What reports and graphs of the run show first.
 pub fn answer(config: &FindConfig, dir: &Path) -> anyhow::Result<RunAnswer> {
     let mut found = found(&Record::open(dir)?, config);
-    let judged = fathom_report::read(dir)?;
+    let judged = fathom_document::read(dir)?;
     let mut answer = RunAnswer::default();
     for row in &mut found {
         row.judge(&judged);

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use fathom_jobfile::{Diagnostic, Severity};
-use fathom_report::style::{Style, Tone};
+use fathom_sheet::style::{Style, Tone};
 
 /// Diagnostics with their lines, in colour on a terminal that wants it.
 pub fn diagnostics(list: &[Diagnostic]) -> String {

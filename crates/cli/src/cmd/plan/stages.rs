@@ -5,8 +5,8 @@ use std::time::Duration;
 use fathom_campaign::flow::{Case, Work};
 use fathom_campaign::plan::{DevicePhase, ResolvedCampaign, Speed};
 use fathom_model::{StageKind, units};
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use serde::Serialize;
 
 use super::millis;

@@ -6,8 +6,8 @@ mod read;
 use std::path::{Path, PathBuf};
 
 use fathom_model::Exit;
-use fathom_report::graphs::Graph;
 use fathom_report::graphs::logs::{Logs, of_logs};
+use fathom_sheet::graph::Graph;
 use serde::Serialize;
 
 use self::find::FoundLog;

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use fathom_campaign::prio::COMMAND;
 use fathom_model::{Exit, RunDocument};
-use fathom_report::Style;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 use super::outcome;
 use super::run::PrioPlan;
@@ -57,7 +56,7 @@ pub fn show(global: &Global, dir: &Path, names: &[String]) -> anyhow::Result<()>
         let prio = outcome::read(&record)?;
         out::line(fathom_report::prio::text(&prio, style));
     }
-    let doc = fathom_report::read(dir)?;
+    let doc = fathom_document::read(dir)?;
     out::text(sums(&doc, style));
     out::text(closing(&doc, dir, names, style));
     Ok(())

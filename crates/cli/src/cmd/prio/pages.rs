@@ -8,7 +8,7 @@ use fathom_device::cdl::{Bound, CdlPage, Page};
 use fathom_device::command::KernelDevices;
 use fathom_device::{Sys, SysBlock};
 use fathom_model::Exit;
-use fathom_report::grid::{Grid, figures, words};
+use fathom_sheet::grid::{Grid, figures, words};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use fathom_model::{Event, RunStatus};
-use fathom_report::style::{Style, Tone};
+use fathom_sheet::style::{Style, Tone};
 
 use super::row::{DriveRow, DriveState, Notice};
 use crate::cmd::run::screen::time_of_day;
@@ -218,7 +218,7 @@ impl Dashboard {
 mod tests {
     use fathom_campaign::run::PlannedStage;
     use fathom_model::{Direction, Failure, FailureKind, Sample, Stage, StageEnd, StageKind};
-    use fathom_report::style::width;
+    use fathom_sheet::style::width;
 
     use super::*;
 

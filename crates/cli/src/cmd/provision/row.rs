@@ -3,7 +3,7 @@
 use fathom_analysis::rate::Rates;
 use fathom_campaign::run::{PlannedStage, Stages, Standing};
 use fathom_model::{Direction, Event, RunStatus, StageEnd, units};
-use fathom_report::style::{Style, Tone, cut, width};
+use fathom_sheet::style::{Style, Tone, cut, width};
 
 use crate::live::{bar_of, clock, laying_out};
 

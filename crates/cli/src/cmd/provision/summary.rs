@@ -7,8 +7,8 @@ use fathom_campaign::provision::{
 };
 use fathom_model::ledger::Pattern;
 use fathom_model::{Exit, RunStatus, units};
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::{Style, Tone};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 use super::document::{Document, DriveEntry};
 use crate::cmd::campaign::tell_notes;

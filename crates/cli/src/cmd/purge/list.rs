@@ -7,8 +7,8 @@ use fathom_device::command::KernelDevices;
 use fathom_device::purge::{Capabilities, Namespace, Offer, Other, Purge, PurgeStep, Want};
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Exit, HiddenCapacity, Promise, units};
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::{Style, Tone};
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 use schemars::JsonSchema;
 use serde::Serialize;
 

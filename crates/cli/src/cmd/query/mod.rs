@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use fathom_model::Exit;
-use fathom_report::grid::{Grid, GridCell, words};
 use fathom_report::query::{Datum, KEPT_TABLES, TABLES};
+use fathom_sheet::grid::{Grid, GridCell, words};
 use rusqlite::types::ValueRef;
 use signal_hook::consts::{SIGINT, SIGTERM};
 

@@ -13,9 +13,8 @@ use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::ssh::{SshError, SshSession, open_all};
 use fathom_model::{Exit, RunDocument};
 use fathom_record::{Record, Writer};
-use fathom_report::Style;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 use super::run::{CleanedHost, CleanupDocument, baselines, clean};
 use super::{Global, QuickMode, SeriesArgs, WantedTests, failed, summary};
@@ -113,7 +112,7 @@ pub fn show(
             Ok((name, run))
         })
         .collect::<anyhow::Result<Vec<_>>>()?;
-    let doc = fathom_report::read(dir)?;
+    let doc = fathom_document::read(dir)?;
     let style = out::style(global.color);
     out::text(tests(&doc, &runs, baselines, style));
     out::text(closing(&doc, dir, names, style));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use fathom_campaign::quick::{self, Baseline, SeriesGroup, format_size};
 use fathom_model::Exit;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::Tone;
 use schemars::JsonSchema;
 use serde::Serialize;
 

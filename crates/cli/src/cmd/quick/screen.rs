@@ -4,8 +4,7 @@ use fathom_campaign::quick::{
     Baseline, Conditions, Notice, SeriesFacts, SeriesLine, Teller, TestFigures, format_size,
 };
 use fathom_model::{Environment, Event, RunStatus};
-use fathom_report::Style;
-use fathom_report::style::Tone;
+use fathom_sheet::style::{Style, Tone};
 
 use crate::out;
 
@@ -214,7 +213,7 @@ mod tests {
 
     use fathom_campaign::quick::Shelf;
 
-    use fathom_report::style::on_terminal;
+    use fathom_sheet::style::on_terminal;
 
     use super::*;
 

@@ -7,9 +7,8 @@ use std::path::Path;
 use fathom_campaign::quick::{Baseline, QuickRun, TestFigures, TestResult};
 use fathom_model::{RunDocument, units};
 use fathom_record::Record;
-use fathom_report::Style;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 use serde::Serialize;
 
 use super::{Global, failed};
@@ -237,7 +236,7 @@ struct TestSummary {
 
 fn document(record: &Record, run: &QuickRun, baselines: &[Baseline]) -> Document {
     Document {
-        run: fathom_report::document(record),
+        run: fathom_document::document(record),
         quick: quick(run, baselines),
     }
 }

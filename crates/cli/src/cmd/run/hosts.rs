@@ -11,9 +11,8 @@ use fathom_campaign::run::{self, Progress, RunStart, Together};
 use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::hosts::wire::Word;
 use fathom_model::Exit;
-use fathom_report::Style;
-use fathom_report::grid::{Grid, GridCell, figures, words};
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 
 use super::{Flags, RepeatOrder, failed, summary};
 use crate::cmd::Global;
@@ -104,7 +103,7 @@ fn show(global: &Global, dir: &Path, names: &[String]) -> anyhow::Result<()> {
     out::text(summary::text(&progress, style));
     out::line("");
     out::text(machines(dir, names, style));
-    let doc = fathom_report::read(dir)?;
+    let doc = fathom_document::read(dir)?;
     out::text(closing(&doc, dir, names, style));
     Ok(())
 }

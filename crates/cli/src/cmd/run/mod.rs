@@ -415,8 +415,8 @@ fn tell_not_steady(reason: &str, more: &str) {
 /// The document of the run, or its summary.
 fn show(global: &Global, dir: &Path) -> anyhow::Result<()> {
     if global.json {
-        let mut doc = fathom_report::read(dir)?;
-        fathom_report::drop_histograms(&mut doc);
+        let mut doc = fathom_document::read(dir)?;
+        fathom_document::drop_histograms(&mut doc);
         return out::json(&doc);
     }
     let progress = Progress::read(dir).map_err(failed)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use fathom_campaign::run::{Current, PointOutcome, Progress, ProgressEvent, Recent, RunError};
 use fathom_model::{Event, StageEnd};
 use fathom_record::{Entries, now_ms};
-use fathom_report::style::{Style, Tone, fitting, width};
+use fathom_sheet::style::{Style, Tone, fitting, width};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 

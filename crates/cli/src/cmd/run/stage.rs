@@ -3,7 +3,7 @@
 
 use fathom_campaign::run::{Current, Progress, Standing};
 use fathom_model::{Stage, StageEnd, StageKind, units};
-use fathom_report::style::{Style, Tone, cut, fitting};
+use fathom_sheet::style::{Style, Tone, cut, fitting};
 use serde::Serialize;
 
 use crate::live::{bar, clock};

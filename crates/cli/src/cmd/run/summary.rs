@@ -3,9 +3,9 @@
 use fathom_analysis::guard::MeasurementTotals;
 use fathom_analysis::rate::Rates;
 use fathom_campaign::run::{COMMAND, Head, PointCounts, PointOutcome, Progress, ProgressEvent};
+use fathom_document::rfc3339;
 use fathom_model::{RunStatus, units};
-use fathom_report::document::rfc3339;
-use fathom_report::style::{Style, Tone, wrap};
+use fathom_sheet::style::{Style, Tone, wrap};
 use serde::Serialize;
 
 use super::stage;

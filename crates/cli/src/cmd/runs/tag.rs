@@ -60,7 +60,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             out::line(format_args!("{name}={value}"));
         }
         for note in &remarks.notes {
-            let at = fathom_report::document::rfc3339(note.at_ms);
+            let at = fathom_document::rfc3339(note.at_ms);
             out::line(format_args!("{at}  {}", note.text));
         }
     }

@@ -2,13 +2,12 @@
 
 use std::borrow::Cow;
 
+use fathom_document::attempts::Counting;
 use fathom_model::{Exit, Sample, text, units};
 use fathom_record::{DamagedLines, Entries, RecordError};
-use fathom_report::Counting;
-use fathom_report::Style;
-use fathom_report::grid::{Grid, GridCell, figures, words};
 use fathom_report::query::SamplePlace;
-use fathom_report::style::Tone;
+use fathom_sheet::grid::{Grid, GridCell, figures, words};
+use fathom_sheet::style::{Style, Tone};
 use serde::Serialize;
 
 use crate::out;

@@ -7,7 +7,7 @@ use fathom_campaign::flow::History;
 use fathom_campaign::run::{Progress, ProgressEvent, Recent};
 use fathom_campaign::snia::{FACTS, part_so_far};
 use fathom_model::{Event, Stage, StageEnd, units};
-use fathom_report::style::{Style, Tone, fitting, wrap};
+use fathom_sheet::style::{Style, Tone, fitting, wrap};
 
 use crate::live::{LiveOptions, bar, clock};
 

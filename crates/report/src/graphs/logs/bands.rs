@@ -8,9 +8,10 @@ use fathom_model::{Direction, LogKind, units};
 
 use super::lines::{COUNTED, axis, scaled};
 use super::{JobLog, Logs, SIZE, graph, subtitle, time_axis, title};
-use crate::chart::palette::{Dash, Ink, Srgb, of_direction};
-use crate::chart::{Chart, Layer, Panel, Shape, Size};
-use crate::graphs::{Graph, words};
+use crate::graphs::words;
+use fathom_sheet::chart::palette::{Dash, Ink, Srgb, of_direction};
+use fathom_sheet::chart::{Chart, Layer, Panel, Shape, Size};
+use fathom_sheet::graph::Graph;
 
 /// Jobs that have a line each; of more there are sums and bands.
 pub(super) const LINES_MAX: usize = 8;

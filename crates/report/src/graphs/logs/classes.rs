@@ -8,9 +8,9 @@ use fathom_model::{LogKind, PrioColumn, units};
 
 use super::percentiles::{at, word};
 use super::{Logs, SIZE, graph, heat, latency_axis, middle, subtitle, time_axis, title};
-use crate::chart::palette::{Dash, Ink};
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
-use crate::graphs::Graph;
+use fathom_sheet::chart::palette::{Dash, Ink};
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use fathom_sheet::graph::Graph;
 
 /// Steps of time at most.
 const STEPS_MAX: u64 = 256;

@@ -7,9 +7,10 @@ use fathom_model::{Histogram, LogKind};
 
 use super::percentiles::word;
 use super::{Logs, SIZE, classes, graph, has_distribution, latency_axis, subtitle, title};
-use crate::chart::palette::{Ink, of_direction};
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
-use crate::graphs::{Graph, words};
+use crate::graphs::words;
+use fathom_sheet::chart::palette::{Ink, of_direction};
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
+use fathom_sheet::graph::Graph;
 
 /// Places on the axis of percentiles: each is ten times as far from 100 %.
 const NINES: [&str; 7] = [

@@ -10,9 +10,9 @@ use super::percentiles::word;
 use super::{
     Logs, by_direction, graph, has_distribution, latency_axis, subtitle, time_axis, title,
 };
-use crate::chart::palette::{BLUE, Ink};
-use crate::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
-use crate::graphs::Graph;
+use fathom_sheet::chart::palette::{BLUE, Ink};
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
+use fathom_sheet::graph::Graph;
 
 /// Columns at most: three pixels each.
 const COLUMNS: u64 = 256;

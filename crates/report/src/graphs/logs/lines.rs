@@ -6,9 +6,10 @@ use fathom_analysis::latlog::{DirectionTrack, Timeline, TimelineSlice};
 use fathom_model::{Direction, LogKind, units};
 
 use super::{JobLog, Logs, SIZE, graph, latency_axis, middle, subtitle, time_axis, title};
-use crate::chart::palette::{CURVES, Dash, Ink, Srgb, of_direction};
-use crate::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape};
-use crate::graphs::{Graph, words};
+use crate::graphs::words;
+use fathom_sheet::chart::palette::{CURVES, Dash, Ink, Srgb, of_direction};
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape};
+use fathom_sheet::graph::Graph;
 
 /// Points of all lines together: beyond, the picture would grow and not what is seen.
 const POINTS_MAX: usize = 40_000;

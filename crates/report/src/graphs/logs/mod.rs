@@ -18,8 +18,9 @@ mod tests;
 use fathom_analysis::latlog::{DirectionTrack, Timeline};
 use fathom_model::{Direction, LogKind, PrioColumn, units};
 
-use super::{Graph, safe_path, words};
-use crate::chart::{Chart, ChartAxis, Ends, Panel, Quantity, Scale, Size};
+use super::{safe_path, words};
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, Panel, Quantity, Scale, Size};
+use fathom_sheet::graph::Graph;
 
 /// Size of these plots: what fio's own have on paper.
 const SIZE: Size = Size {

@@ -6,9 +6,10 @@ use fathom_model::{LogKind, units};
 use super::{
     Logs, by_direction, graph, has_distribution, latency_axis, middle, subtitle, time_axis, title,
 };
-use crate::chart::palette::{Dash, Ink, Srgb, of_direction};
-use crate::chart::{Chart, Layer, Panel, Shape};
-use crate::graphs::{Graph, words};
+use crate::graphs::words;
+use fathom_sheet::chart::palette::{Dash, Ink, Srgb, of_direction};
+use fathom_sheet::chart::{Chart, Layer, Panel, Shape};
+use fathom_sheet::graph::Graph;
 
 /// Percent, name, and how its line is broken. Above the last is the largest.
 const LEVELS: [(f64, &str, Dash); 4] = [

@@ -1,7 +1,7 @@
 //! The menu on a terminal.
 
 use fathom_kconfig::{Item, MenuRow, NodeId};
-use fathom_report::style::{Tone, cut, width, wrap};
+use fathom_sheet::style::{Tone, cut, width, wrap};
 use ratatui::Frame;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier, Style};

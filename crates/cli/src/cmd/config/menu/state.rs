@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use fathom_campaign::folder;
 use fathom_kconfig::{Config, Item, MenuRow, NodeId, SymbolId, Tri};
-use fathom_report::style::Tone;
+use fathom_sheet::style::Tone;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::dialog::{Dialog, Purpose};

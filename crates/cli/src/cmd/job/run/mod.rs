@@ -543,9 +543,9 @@ fn show(global: &Global, output: Output<'_>, dir: &Path, steps: &[JobStep]) -> a
 }
 
 fn show_report(global: &Global, dir: &Path) -> anyhow::Result<()> {
-    let mut doc = fathom_report::read(dir)?;
+    let mut doc = fathom_document::read(dir)?;
     if global.json {
-        fathom_report::drop_histograms(&mut doc);
+        fathom_document::drop_histograms(&mut doc);
         out::json(&doc)
     } else {
         out::text(fathom_report::table(&doc, out::style(global.color)));

@@ -5,8 +5,8 @@ mod folder;
 use std::path::PathBuf;
 
 use fathom_model::Exit;
-use fathom_report::graphs::Graph;
 use fathom_report::graphs::prio::{PrioPlot, of_workload};
+use fathom_sheet::graph::Graph;
 use serde::Serialize;
 
 use crate::cmd::{ExitError, Global};

@@ -13,7 +13,7 @@ pub type Pixel = (f64, f64);
 ///
 /// ```
 /// let line = (0..100_000).map(|n| (f64::from(n) / 1000.0, f64::from(n % 7)));
-/// assert!(fathom_report::chart::reduce::reduce(line).len() <= 4 * 101);
+/// assert!(fathom_sheet::chart::reduce::reduce(line).len() <= 4 * 101);
 /// ```
 pub fn reduce(points: impl IntoIterator<Item = Pixel>) -> Vec<Pixel> {
     let mut kept = Vec::new();

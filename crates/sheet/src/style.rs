@@ -42,7 +42,7 @@ pub enum Tone {
 
 impl Tone {
     /// Its class in the style sheet of pages; empty of ordinary text.
-    pub(crate) fn class(self) -> &'static str {
+    pub fn class(self) -> &'static str {
         match self {
             Self::Plain => "",
             Self::Strong => "sum",
@@ -77,7 +77,7 @@ impl Style {
     }
 
     /// Columns to fill.
-    pub(crate) fn columns(self) -> usize {
+    pub fn columns(self) -> usize {
         self.width.map_or(usize::MAX, usize::from)
     }
 }

@@ -1,4 +1,16 @@
 //! From a record to the one document of its run.
+//!
+//! [`document()`] makes the [`fathom_model::RunDocument`] of a record, finished or not: the one
+//! that `--json` prints and everything shows. [`sweep`] reads the curves of a campaign,
+//! [`attempts`] says which try of a step counts.
+
+pub mod attempts;
+pub mod certainty;
+pub mod clean;
+pub mod folding;
+pub mod nodes;
+pub mod samples;
+pub mod sweep;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,10 +32,9 @@ use fathom_record::{
 };
 use jiff::Timestamp;
 
-use crate::attempts::Attempts;
-use crate::certainty::StepCertainties;
-use crate::samples::SampleTally;
-use crate::{certainty, clean, nodes, samples};
+use attempts::Attempts;
+use certainty::StepCertainties;
+use samples::SampleTally;
 
 /// The document of a run, without histograms.
 ///
@@ -56,7 +67,7 @@ pub fn read_entries(entries: Entries) -> RunDocument {
 }
 
 /// As [`read_entries`], with every part shown to `see`.
-pub(crate) fn read_seeing(mut entries: Entries, see: &mut dyn FnMut(&RecordPart)) -> RunDocument {
+pub fn read_seeing(mut entries: Entries, see: &mut dyn FnMut(&RecordPart)) -> RunDocument {
     let mut run = RunReader::of(&entries);
     run.certainties = StepCertainties::before(&entries);
     let mut windows = Windows::default();
@@ -73,7 +84,7 @@ pub(crate) fn read_seeing(mut entries: Entries, see: &mut dyn FnMut(&RecordPart)
 }
 
 /// The document of a record, and what was seen beside its figures.
-pub(crate) fn with_evidence(mut entries: Entries) -> (RunDocument, Vec<StepEvidence>) {
+pub fn with_evidence(mut entries: Entries) -> (RunDocument, Vec<StepEvidence>) {
     let mut run = RunReader::of(&entries);
     run.read_parts(&mut entries, RunReader::take_part);
     run.judged()
@@ -86,12 +97,7 @@ pub fn drop_histograms(doc: &mut RunDocument) {
 }
 
 /// The document of what a record holds.
-pub(crate) fn compose(
-    id: String,
-    status: RunStatus,
-    header: &Header,
-    entries: &[Entry],
-) -> RunDocument {
+pub fn compose(id: String, status: RunStatus, header: &Header, entries: &[Entry]) -> RunDocument {
     let mut run = RunReader::new(id, status, header);
     for entry in entries {
         run.take(entry);
@@ -100,7 +106,7 @@ pub(crate) fn compose(
 }
 
 /// The document of figures alone, as an engine gives them while it runs.
-pub(crate) fn of_results(results: &Results) -> RunDocument {
+pub fn of_results(results: &Results) -> RunDocument {
     let mut run = RunReader::new(String::new(), RunStatus::Running, &Header::new("", ""));
     run.results.push(results.clone());
     run.finish()
@@ -160,8 +166,9 @@ fn pieces(sums: &DigestSums, sum: &SampleSum) -> Vec<TrackRow> {
 
 /// A run while its events are read in order.
 #[derive(Debug)]
-pub(crate) struct RunReader {
-    pub(crate) doc: RunDocument,
+pub struct RunReader {
+    /// The document, as far as the events have come.
+    pub doc: RunDocument,
     /// Name of the step in progress, when there are several.
     step: Option<String>,
     /// That of the first one, while it is not known whether there will be others.
@@ -177,14 +184,14 @@ pub(crate) struct RunReader {
     /// What is said against all figures of the step.
     told: Vec<ReasonKind>,
     /// What was seen beside the figures: of the step in progress, and of those before.
-    pub(crate) evidence: StepEvidence,
+    pub evidence: StepEvidence,
     /// What the steps brought.
     attempts: Attempts,
 }
 
 impl RunReader {
     /// The run of a record that nothing has been read of but the header.
-    pub(crate) fn of(entries: &Entries) -> Self {
+    pub fn of(entries: &Entries) -> Self {
         let status = entries.status.unwrap_or(RunStatus::Running);
         let mut run = Self::new(entries.id(), status, &entries.header);
         let remarks = RunRemarks::read(entries.dir()).map(|remarks| remarks.notes);
@@ -195,7 +202,7 @@ impl RunReader {
     }
 
     /// Gives every part to `take`, which passes on what belongs here.
-    pub(crate) fn read(
+    pub fn read(
         mut self,
         entries: &mut Entries,
         take: impl FnMut(&mut Self, &RecordPart),
@@ -234,7 +241,9 @@ impl RunReader {
         }
     }
 
-    pub(crate) fn new(id: String, status: RunStatus, header: &Header) -> Self {
+    /// Begins with the header of a record.
+    #[must_use]
+    pub fn new(id: String, status: RunStatus, header: &Header) -> Self {
         Self {
             doc: RunDocument {
                 schema: RUN_SCHEMA.into(),
@@ -273,7 +282,8 @@ impl RunReader {
         }
     }
 
-    pub(crate) fn take_part(&mut self, part: &RecordPart) {
+    /// Takes the next part of a record that is read in sums.
+    pub fn take_part(&mut self, part: &RecordPart) {
         let sums = match part {
             RecordPart::Entry(entry) => return self.take(entry),
             RecordPart::Sums(sums) => sums,
@@ -291,7 +301,7 @@ impl RunReader {
     }
 
     /// Takes what a part tells beside the figures.
-    pub(crate) fn take_evidence(&mut self, part: &RecordPart) {
+    pub fn take_evidence(&mut self, part: &RecordPart) {
         match part {
             RecordPart::Entry(entry) => self.evidence.take(&entry.event),
             RecordPart::Sums(sums) => {
@@ -311,12 +321,13 @@ impl RunReader {
         }
     }
 
-    pub(crate) fn take(&mut self, entry: &Entry) {
+    /// Takes the next entry.
+    pub fn take(&mut self, entry: &Entry) {
         self.take_event(entry.at_ms, &entry.event);
     }
 
     /// Takes what happened at this time, in ms since 1970 UTC.
-    pub(crate) fn take_event(&mut self, at_ms: u64, event: &Event) {
+    pub fn take_event(&mut self, at_ms: u64, event: &Event) {
         self.evidence.take(event);
         self.certainties.take(event);
         if matches!(event, Event::Step { .. } | Event::Resumed { .. }) {
@@ -407,7 +418,7 @@ impl RunReader {
     }
 
     /// Cleans and judges what was read.
-    pub(crate) fn finish(self) -> RunDocument {
+    pub fn finish(self) -> RunDocument {
         self.judged().0
     }
 
@@ -525,7 +536,7 @@ fn start_note(hosts: &[Host], step: Option<&str>) -> Option<String> {
 }
 
 /// Gives the jobs the options of `[global]`; their own win.
-pub(crate) fn apply_globals(results: &mut Results) {
+pub fn apply_globals(results: &mut Results) {
     for job in &mut results.jobs {
         for (name, value) in &results.global_options {
             let option = job.options.entry(name.clone());
@@ -561,7 +572,7 @@ fn is_unread(disk: &DiskUse, jobs: &[JobResult]) -> bool {
 }
 
 /// Fills in the percentiles that the histogram knows and the engine did not report.
-pub(crate) fn fill_percentiles(latency: &mut Latency) {
+pub fn fill_percentiles(latency: &mut Latency) {
     let percents: Vec<f64> = match latency.percentiles_ns.as_slice() {
         [] => PERCENTILES.to_vec(),
         reported => reported.iter().map(|&(percent, _)| percent).collect(),

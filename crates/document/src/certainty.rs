@@ -8,8 +8,6 @@ use fathom_model::result::ALL_CLIENTS;
 use fathom_model::{Certainty, Direction, Event, Host, JobResult, RunDocument, units};
 use fathom_record::{Entries, RecordPart, SampleSum};
 
-use crate::table::title_of;
-
 /// A log of so many closed segments (of 8 MiB) is read once more, sample by sample. In a
 /// longer one each segment, half an hour and more, is taken as one interval.
 const SEGMENTS_MOST: u32 = 24;
@@ -17,7 +15,7 @@ const SEGMENTS_MOST: u32 = 24;
 const SHIFTS_TOLD: usize = 5;
 
 /// How far sums over hosts can be trusted, by the name of the job.
-pub(crate) type SumCertainties = BTreeMap<String, BTreeMap<Direction, JobCertainty>>;
+pub type SumCertainties = BTreeMap<String, BTreeMap<Direction, JobCertainty>>;
 
 /// What is known of the jobs of one step, by place and direction.
 #[derive(Debug, Default)]
@@ -30,7 +28,7 @@ struct StepCertainty {
 
 /// How far the figures of each step can be trusted, in their order.
 #[derive(Debug, Default)]
-pub(crate) struct StepCertainties {
+pub struct StepCertainties {
     names: Vec<String>,
     hosts: Vec<String>,
     collector: CertaintyCollector,
@@ -43,7 +41,7 @@ pub(crate) struct StepCertainties {
 
 impl StepCertainties {
     /// Those of a record that is about to be read by its sums.
-    pub(crate) fn before(entries: &Entries) -> Self {
+    pub fn before(entries: &Entries) -> Self {
         let mut all = Self::default();
         if !(1..=SEGMENTS_MOST).contains(&entries.closed_segments()) {
             return all;
@@ -65,7 +63,7 @@ impl StepCertainties {
     }
 
     /// Takes the next event.
-    pub(crate) fn take(&mut self, event: &Event) {
+    pub fn take(&mut self, event: &Event) {
         match event {
             _ if self.is_whole => {}
             Event::Step { .. } | Event::Resumed { .. } => self.end_step(),
@@ -86,7 +84,7 @@ impl StepCertainties {
     }
 
     /// Takes what many samples add up to.
-    pub(crate) fn add_sum(&mut self, sum: &SampleSum) {
+    pub fn add_sum(&mut self, sum: &SampleSum) {
         if !self.is_whole {
             self.collector.add_many(&sum.as_sample(), sum.clat.as_ref());
             self.sums.add(&sum.as_sample());
@@ -94,14 +92,14 @@ impl StepCertainties {
     }
 
     /// What the sums since the last time add up to ends there.
-    pub(crate) fn end_sums(&mut self, t_ms: u64) {
+    pub fn end_sums(&mut self, t_ms: u64) {
         if !self.is_whole {
             self.sums.interval(t_ms);
         }
     }
 
     /// The step in progress is over.
-    pub(crate) fn end_step(&mut self) {
+    pub fn end_step(&mut self) {
         if self.is_whole {
             return;
         }
@@ -116,7 +114,7 @@ impl StepCertainties {
 
     /// Gives the jobs of the step that ended first what is known of them; what is known
     /// of their sums over hosts.
-    pub(crate) fn give(&mut self, jobs: &mut [JobResult]) -> SumCertainties {
+    pub fn give(&mut self, jobs: &mut [JobResult]) -> SumCertainties {
         let Some(step) = self.ended.pop_front() else {
             return SumCertainties::default();
         };
@@ -144,7 +142,7 @@ impl StepCertainties {
 
 /// Gives sums over hosts what is known of them. Of a sum that lacks a host nothing is: the
 /// samples do not lack it.
-pub(crate) fn give_totals(totals: &mut [JobResult], hosts: &[Host], known: SumCertainties) {
+pub fn give_totals(totals: &mut [JobResult], hosts: &[Host], known: SumCertainties) {
     if hosts.iter().any(|host| host.lost.is_some()) {
         return;
     }
@@ -185,7 +183,7 @@ fn give_direction(job: &mut JobResult, dir: Direction, certainty: JobCertainty) 
 }
 
 /// ` ± 1.2 %` of a rate; nothing where no interval is told.
-pub(crate) fn share(value: f64, certainty: Option<Certainty>) -> String {
+pub fn share(value: f64, certainty: Option<Certainty>) -> String {
     let half = certainty.and_then(|certainty| certainty.half_width());
     match half.filter(|half| half.is_finite() && value > 0.0) {
         Some(half) => format!(" ± {:.1} %", 100.0 * half / value),
@@ -194,7 +192,7 @@ pub(crate) fn share(value: f64, certainty: Option<Certainty>) -> String {
 }
 
 /// Why figures have no ±, a sentence each.
-pub(crate) fn sentences(doc: &RunDocument) -> Vec<String> {
+pub fn sentences(doc: &RunDocument) -> Vec<String> {
     let mut shifts = Vec::new();
     let (mut short, mut enough) = (0, 0);
     let mut figures = 0;
@@ -223,7 +221,7 @@ pub(crate) fn sentences(doc: &RunDocument) -> Vec<String> {
             if let Certainty::LevelShift { at_ms, from, to } = rates.iops {
                 shifts.push(format!(
                     "{} {}: the level shifted after {}, from {} to {} IOPS: a mean over both is the rate of neither, and no ± is told",
-                    title_of(job, &doc.hosts),
+                    job.title(&doc.hosts),
                     dir.name(),
                     units::duration(at_ms),
                     units::count(from),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use fathom_model::text;
 
-use crate::html::markup::escape;
+use crate::html::escape;
 use crate::style::{Style, Tone, cut, width, wrap};
 
 /// Between two columns.
@@ -191,7 +191,7 @@ impl Grid {
     }
 
     /// The grid as a table of a page; nothing without lines.
-    pub(crate) fn html(&self) -> String {
+    pub fn html(&self) -> String {
         if self.lines.is_empty() {
             return String::new();
         }

@@ -7,7 +7,7 @@ use fathom_model::{NodeSample, NodeUse};
 use fathom_record::{NodeStats, StatsLine};
 
 /// What every node did in every window, by window and node.
-pub(crate) fn uses(record: &Path, windows: &[StepWindow]) -> Vec<NodeUse> {
+pub fn uses(record: &Path, windows: &[StepWindow]) -> Vec<NodeUse> {
     let mut all: Vec<Vec<NodeUse>> = windows.iter().map(|_| Vec::new()).collect();
     for stats in NodeStats::of_record(record) {
         let node = stats.header.node.clone();
@@ -34,17 +34,18 @@ pub(crate) fn uses(record: &Path, windows: &[StepWindow]) -> Vec<NodeUse> {
 
 /// One node over all of a run.
 #[derive(Debug)]
-pub(crate) struct NodeCurve {
-    pub(crate) node: String,
+pub struct NodeCurve {
+    /// Its name.
+    pub node: String,
     /// The intervals, merged where there were more than asked for.
-    pub(crate) samples: Vec<NodeSample>,
+    pub samples: Vec<NodeSample>,
     /// Every so many intervals are one.
-    pub(crate) merged: u32,
+    pub merged: u32,
 }
 
 /// The intervals of every node, at most `most` of each: neighbours are added up
 /// until they fit.
-pub(crate) fn tracks(record: &Path, most: usize) -> Vec<NodeCurve> {
+pub fn tracks(record: &Path, most: usize) -> Vec<NodeCurve> {
     let all = NodeStats::of_record(record).into_iter();
     let tracks = all.map(|stats| track(stats, most));
     tracks.filter(|track| !track.samples.is_empty()).collect()

@@ -4,7 +4,7 @@
 //! commands make these. The report of a run shows them first, `fathom graph` draws them.
 
 use crate::chart::{Chart, Size};
-use crate::graphs::Graph;
+use crate::graph::Graph;
 use crate::grid::Grid;
 use crate::style::Tone;
 

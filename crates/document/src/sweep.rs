@@ -6,7 +6,7 @@ use fathom_analysis::{Sweep, SweepCollector, verdict};
 use fathom_model::{Entry, Event, Results, RunDocument};
 use fathom_record::{Entries, Header, RecordError, RecordPart};
 
-use crate::document::{RunReader, apply_globals};
+use crate::{RunReader, apply_globals};
 
 /// What graphs, exports and reports of a campaign are made of.
 #[derive(Debug, Clone)]
@@ -48,7 +48,7 @@ pub fn sweep_of(entries: Entries) -> CampaignRecord {
 }
 
 /// [`read_sweep`], which gives every part to `each` as it goes by.
-pub(crate) fn read_along(
+pub fn read_along(
     dir: &Path,
     each: impl FnMut(&RecordPart),
 ) -> Result<CampaignRecord, RecordError> {

@@ -4,7 +4,7 @@
 use fathom_model::result::{CpuUse, Spread};
 use fathom_model::{DirectionResult, DiskUse, JobResult, Latency};
 
-use crate::document::fill_percentiles;
+use crate::fill_percentiles;
 
 /// Cleans every figure of a job. One that has figures has them for reads,
 /// writes and trims: what it did not do is 0 I/Os, which is a fact. One that

@@ -10,8 +10,8 @@
 //! place; in a curve they break the line.
 //!
 //! ```
-//! use fathom_report::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size, Theme};
-//! use fathom_report::chart::palette::Ink;
+//! use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size, Theme};
+//! use fathom_sheet::chart::palette::Ink;
 //!
 //! let axis = |title: &str, quantity, scale, ends| ChartAxis { title: title.into(), quantity, scale, ends };
 //! let mut panel = Panel::new(
@@ -40,8 +40,10 @@ mod svg;
 pub mod text;
 pub mod theme;
 
+#[cfg(any(test, feature = "testing"))]
+pub mod drawn;
 #[cfg(test)]
-pub(crate) mod tests;
+mod tests;
 
 pub use quantity::Quantity;
 pub use scale::{ChartAxis, Ends, Scale};

@@ -25,7 +25,7 @@ struct StepKey {
 
 /// Identifies an attempt within its record: its start, in ms since 1970 UTC, and the number
 /// of its step.
-pub(crate) type AttemptKey = (u64, u32);
+pub type AttemptKey = (u64, u32);
 
 /// Which attempts count, while the events of a record are read in order.
 #[derive(Debug)]
@@ -75,19 +75,26 @@ struct Attempt {
 
 /// What a step brings to the document of its run.
 #[derive(Debug, Default)]
-pub(crate) struct Brought {
-    pub(crate) jobs: Vec<JobResult>,
-    pub(crate) disks: Vec<DiskUse>,
-    pub(crate) hosts: Vec<Host>,
-    pub(crate) volumes: Vec<Volume>,
-    pub(crate) evidences: Vec<StepEvidence>,
-    pub(crate) failures: Vec<Failure>,
-    pub(crate) from_samples: bool,
+pub struct Brought {
+    /// The jobs' figures.
+    pub jobs: Vec<JobResult>,
+    /// What block devices did.
+    pub disks: Vec<DiskUse>,
+    /// The machines that had a part in it.
+    pub hosts: Vec<Host>,
+    /// The volumes under its servers.
+    pub volumes: Vec<Volume>,
+    /// What was read of the machines.
+    pub evidences: Vec<StepEvidence>,
+    /// What went wrong.
+    pub failures: Vec<Failure>,
+    /// Whether figures had to be counted from samples.
+    pub from_samples: bool,
 }
 
 /// All attempts of a run so far.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts {
+pub struct Attempts {
     all: Vec<Attempt>,
     /// The stage in progress, and where its attempts begin.
     stage: Option<(String, usize)>,
@@ -95,7 +102,7 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     /// Takes what says of the next event where steps begin and how they end.
-    pub(crate) fn take(&mut self, at_ms: u64, event: &Event) {
+    pub fn take(&mut self, at_ms: u64, event: &Event) {
         match event {
             Event::Step {
                 step, name, point, ..
@@ -110,7 +117,7 @@ impl Attempts {
     }
 
     /// The attempts that count.
-    pub(crate) fn counting(&self) -> BTreeSet<AttemptKey> {
+    pub fn counting(&self) -> BTreeSet<AttemptKey> {
         self.all
             .iter()
             .filter_map(|attempt| attempt.began)
@@ -180,7 +187,7 @@ impl Attempts {
     }
 
     /// What the step in progress brings.
-    pub(crate) fn brought(&mut self) -> &mut Brought {
+    pub fn brought(&mut self) -> &mut Brought {
         if self.all.is_empty() {
             self.all.push(Attempt::default());
         }
@@ -189,12 +196,12 @@ impl Attempts {
     }
 
     /// What all that count have brought, in their order.
-    pub(crate) fn each(&mut self) -> impl Iterator<Item = &mut Brought> {
+    pub fn each(&mut self) -> impl Iterator<Item = &mut Brought> {
         self.all.iter_mut().map(|attempt| &mut attempt.brought)
     }
 
     /// Gives all of it to the document; what the judgement rests on is left.
-    pub(crate) fn give(self, doc: &mut RunDocument) -> Vec<StepEvidence> {
+    pub fn give(self, doc: &mut RunDocument) -> Vec<StepEvidence> {
         let mut evidences = Vec::new();
         for attempt in self.all {
             let mut brought = attempt.brought;
