@@ -79,7 +79,7 @@ pub(crate) static NEWER_GUEST: SharedGuest = SharedGuest::new(|| {
 });
 
 pub(crate) fn with_fathom(plan: GuestPlan) -> GuestPlan {
-    plan.tested(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
+    plan.file(Path::new(env!("CARGO_BIN_EXE_fathom")), "fathom")
 }
 
 /// The name of the disk with this serial and size, once it is there.

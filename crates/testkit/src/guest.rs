@@ -54,8 +54,6 @@ pub struct GuestPlan {
     twice: Vec<(u64, [String; 2])>,
     /// Files brought along, and their names there.
     files: Vec<(PathBuf, String)>,
-    /// Which of them leave their symbols behind.
-    stripped: Vec<String>,
     /// Names and texts of scripts.
     scripts: Vec<(String, String)>,
     /// Of the newer Debian.
@@ -107,14 +105,6 @@ impl GuestPlan {
     pub fn file(mut self, path: &Path, name: &str) -> Self {
         self.files.push((path.to_owned(), name.to_owned()));
         self
-    }
-
-    /// The program under test, as [`GuestPlan::file`] but for what a debugger wants:
-    /// all that is brought along is copied, and read by an emulated machine.
-    #[must_use]
-    pub fn tested(mut self, path: &Path, name: &str) -> Self {
-        self.stripped.push(name.into());
-        self.file(path, name)
     }
 
     /// A script by its text, as [`GuestPlan::file`].
@@ -227,9 +217,6 @@ impl GuestPlan {
             let parent = to.parent().unwrap_or(&folder);
             let copied = fs::create_dir_all(parent).and_then(|()| fs::copy(from, &to));
             copied.map_err(|e| format!("guest: {}: {e}", from.display()))?;
-            if self.stripped.contains(name) {
-                run("strip", &[text(&to)])?;
-            }
             bytes += fs::metadata(&to).map_err(|e| format!("guest: {e}"))?.len();
         }
         fs::create_dir_all(&folder).map_err(|e| format!("guest: {e}"))?;
