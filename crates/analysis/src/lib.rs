@@ -19,6 +19,8 @@
 //!
 //! Knows only `model`: it reads no files and no clocks.
 
+#![forbid(unsafe_code)]
+
 pub mod best;
 pub mod certainty;
 pub mod change_points;

@@ -18,6 +18,8 @@
 //! `model`. Definitions are data (`campaigns/` at the top of the workspace),
 //! embedded into the program.
 
+#![forbid(unsafe_code)]
+
 pub mod ab;
 pub mod budget;
 pub mod check;

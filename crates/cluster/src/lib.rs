@@ -6,6 +6,8 @@
 //!
 //! Knows `analysis`, `fleet`, `engine`, `device`, `record` and `model`.
 
+#![forbid(unsafe_code)]
+
 #[cfg(feature = "kube")]
 mod agent_phase;
 pub mod background_load;

@@ -4,6 +4,8 @@
 //! that `--json` prints and everything shows. [`sweep`] reads the curves of a campaign,
 //! [`attempts`] says which try of a step counts.
 
+#![forbid(unsafe_code)]
+
 pub mod attempts;
 pub mod certainty;
 pub mod clean;

@@ -8,6 +8,8 @@
 //! else; all jobs of a file run side by side, and no file or device is touched.
 //! Under a rate latencies count from the intended start.
 
+#![forbid(unsafe_code)]
+
 mod device;
 mod life;
 mod rate;

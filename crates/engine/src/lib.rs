@@ -5,6 +5,8 @@
 //! results. This crate knows `model`, `device`, `jobfile` and
 //! `fio-output`.
 
+#![forbid(unsafe_code)]
+
 use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};

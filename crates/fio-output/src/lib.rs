@@ -7,6 +7,8 @@
 //! - [`mod@log`]: latency logs, at speed
 //! - [`mod@write`]: [`fathom_model::Results`] of another engine in fio's formats
 
+#![forbid(unsafe_code)]
+
 pub mod failures;
 pub mod import;
 pub mod intervals;

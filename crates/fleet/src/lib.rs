@@ -2,6 +2,8 @@
 //!
 //! Knows `model`, `engine` and `record`: it joins an engine to a record.
 
+#![forbid(unsafe_code)]
+
 mod device_errors;
 pub mod hosts;
 #[cfg(feature = "kube")]

@@ -4,6 +4,8 @@
 //! fio's own; what it does not tell is absent, and [`ForeignTool::loss`] says what that
 //! is. A file is read whole, so its size is bounded here, and so is the number of loads.
 
+#![forbid(unsafe_code)]
+
 mod diskmark;
 mod diskspd;
 mod elbencho;

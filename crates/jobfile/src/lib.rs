@@ -5,6 +5,8 @@
 //! applied, variables expanded). Nothing here needs fio; that both agree with
 //! it is tested against the real one.
 
+#![forbid(unsafe_code)]
+
 use std::collections::BTreeSet;
 use std::io;
 use std::ops::Range;

@@ -54,6 +54,8 @@
 //! - Expressions compare numbers as Python reads them (`0o17`, never `017`), as
 //!   kconfiglib does; the kernel reads `017` as octal.
 
+#![forbid(unsafe_code)]
+
 mod check;
 mod condition;
 mod config;

@@ -206,6 +206,14 @@ impl EvidenceSum {
         self.setting(name).last().map(String::as_str)
     }
 
+    /// Size of the pages that the machine's kernel counts in, in bytes. Records of earlier
+    /// versions have it not: they are of machines with pages of 4 KiB, as most are.
+    #[must_use]
+    pub fn page_bytes(&self) -> u64 {
+        let told = self.set_to("memory.page_bytes");
+        told.and_then(|it| it.parse().ok()).unwrap_or(4096)
+    }
+
     /// The devices of this role: `target`, or `under` one.
     pub fn devices<'e>(&'e self, role: &'e str) -> impl Iterator<Item = &'e str> {
         let roles = self.settings.iter();

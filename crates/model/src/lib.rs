@@ -18,6 +18,8 @@
 //! - the one document that `--json` prints ([`document`]) and the exit codes
 //!   ([`exit`]).
 
+#![forbid(unsafe_code)]
+
 pub mod certainty;
 pub mod document;
 pub mod environment;

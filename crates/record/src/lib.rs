@@ -7,6 +7,8 @@
 //! is the truth: everything else can be made from it again. Knows only `model`.
 //! Every file and field is described in docs/FORMAT.md.
 
+#![forbid(unsafe_code)]
+
 pub mod archive;
 mod chain;
 pub mod digest;

@@ -14,6 +14,8 @@
 //!
 //! Knows `document`, `sheet`, `analysis`, `record` and `model`.
 
+#![forbid(unsafe_code)]
+
 pub mod compare;
 pub mod explain;
 pub mod export;

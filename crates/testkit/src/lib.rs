@@ -21,6 +21,7 @@
 //! # let _ = disk;
 //! # }
 //! ```
+#![forbid(unsafe_code)]
 #![allow(clippy::disallowed_methods)] // a test that gets no thread fails by panicking
 
 use std::fs::OpenOptions;

@@ -102,6 +102,8 @@ pub(super) fn read(sys: &Sys, reading: &mut EvidenceReading) {
     memory(sys, reading);
     let clock = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     reading.setting("clock", "source", text(&sys.path(clock)));
+    let page = sys.is_live().then(rustix::param::page_size);
+    reading.setting("memory", "page_bytes", page.map(|bytes| bytes.to_string()));
 }
 
 /// Time in which tasks waited for a resource (Documentation/accounting/psi.rst).

@@ -23,7 +23,7 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
 fn of_zram(evidence: &EvidenceSum, device: &str) -> Option<VerdictReason> {
     let last = |name: &str| Some(evidence.gauge(&format!("{device}.{name}"))?.last);
     let (data, kept) = (last("zram_data_bytes")?, last("zram_compressed_bytes")?);
-    let data = data - last("zram_same_pages")? * 4096.0;
+    let data = data - last("zram_same_pages")? * evidence.page_bytes() as f64;
     if data < 1.0 || kept >= RATIO * data {
         return None;
     }

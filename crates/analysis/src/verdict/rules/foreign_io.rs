@@ -1,6 +1,6 @@
 //! The device counted more I/O than the jobs asked for.
 
-use fathom_model::{ReasonKind, VerdictReason, units};
+use fathom_model::{EvidenceSum, ReasonKind, VerdictReason, units};
 
 use crate::verdict::JudgedFigure;
 use crate::verdict::figure::ReadsAndWrites;
@@ -18,8 +18,6 @@ const WRITE_BACK_SHARE: f64 = 0.2;
 /// And from so many requests and bytes on: a look at a partition table is no load.
 const LEAST_IOS: f64 = 100.0;
 const LEAST_BYTES: f64 = 1024.0 * 1024.0;
-/// What the kernel counts pages in, on most machines.
-const PAGE_BYTES: u64 = 4096;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     let (own, counted) = (figure.own()?, figure.counted()?);
@@ -80,11 +78,12 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
 /// Whether most of what was moved beside the job are pages of the cache that the kernel wrote
 /// back (`nr_written` of /proc/vmstat, of all devices).
 fn is_write_back(figure: &JudgedFigure, own: ReadsAndWrites, counted: ReadsAndWrites) -> bool {
-    let pages = figure
-        .evidence()
-        .and_then(|it| it.count("memory.written_back_pages"));
+    let pages_back = |it: &EvidenceSum| {
+        let pages = it.count("memory.written_back_pages")?;
+        Some(pages.saturating_mul(it.page_bytes()))
+    };
     let written = counted.write_bytes.saturating_sub(own.write_bytes);
     let read = counted.read_bytes.saturating_sub(own.read_bytes);
-    let back = pages.unwrap_or(0).saturating_mul(PAGE_BYTES);
+    let back = figure.evidence().and_then(pages_back).unwrap_or(0);
     written > read && back >= written / 2
 }

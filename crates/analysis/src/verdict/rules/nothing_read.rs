@@ -8,8 +8,6 @@ use crate::verdict::JudgedFigure;
 /// From this share on: less is within what two runs differ by, as for reads that a
 /// volume has not delivered (`volumes`).
 const SHARE: f64 = 0.05;
-/// What zram counts pages in, in bytes.
-const PAGE: f64 = 4096.0;
 
 pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     if figure.dir != Direction::Read {
@@ -44,7 +42,7 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
 /// Documentation/admin-guide/blockdev/zram.rst), where the job reads more than is kept.
 fn of_zram(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Option<f64> {
     let most = |name: &str| Some(evidence.gauge(&format!("{device}.{name}"))?.max);
-    let kept = most("zram_data_bytes")? - most("zram_same_pages")? * PAGE;
+    let kept = most("zram_data_bytes")? - most("zram_same_pages")? * evidence.page_bytes() as f64;
     beyond(figure.range(most("size_bytes")?)?, kept)
 }
 

@@ -81,7 +81,7 @@ impl Immediate for Mmap {
 
 /// msync of the pages that hold a range.
 fn write_back(mapping: &Mapping, offset: usize, len: usize) -> i64 {
-    let start = offset & !4095;
+    let start = offset - offset % rustix::param::page_size();
     // SAFETY: a range of the mapping, from a page's start on.
     let result = unsafe {
         libc::msync(
