@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{Ending, History, JobStep, Next, Script};
+use fathom_flow::{Ending, History, JobStep, Next, Script};
 
 mod file_system;
 mod kernel;

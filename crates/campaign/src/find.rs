@@ -14,8 +14,8 @@ use fathom_model::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{Ending, History, JobStep, Next, Script, StepFigures, StepWatch};
-use crate::plan::Load;
+use fathom_flow::load::Load;
+use fathom_flow::{Ending, History, JobStep, Next, Script, StepFigures, StepWatch};
 
 mod map;
 

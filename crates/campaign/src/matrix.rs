@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use fathom_kconfig::{Config, Tri};
+use fathom_model::DevicePhase;
 use fathom_model::Point;
 use fathom_model::units::{format_size, parse_size};
 
@@ -14,7 +15,6 @@ use crate::definition::{
 };
 use crate::error::{CampaignError, Fault};
 use crate::only::Only;
-use crate::plan::DevicePhase;
 
 /// The most points of a campaign: nobody measures more, and mistyped bounds of
 /// axes would not end.

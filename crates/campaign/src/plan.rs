@@ -1,32 +1,27 @@
 //! What a campaign will do, step by step: printed by `plan`, done by `run`.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_analysis::guard::GuardRule;
 use fathom_analysis::knee_search::search_order;
+use fathom_flow::budget::{Over, SpendLimits};
+use fathom_flow::load::Load;
 use fathom_jobfile::JobFile;
 use fathom_jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
-use fathom_model::{Pattern, Point};
-use serde::{Deserialize, Serialize};
+use fathom_model::{DevicePhase, Point};
 
-use crate::budget::{Over, SpendLimits};
 use crate::matrix::{self, Made};
 use crate::snia::SniaConfig;
 use crate::{CampaignError, Folder, Only};
 
 mod budget;
 mod device_policy;
-mod load;
 mod preparation;
 
-pub use load::Load;
-
-pub use budget::{Cost, Speed};
-pub use device_policy::{Care, NO_RATING, Stale, terabytes};
+pub use device_policy::{Care, Stale};
 pub use preparation::Preparation;
 
 /// A campaign, resolved: everything `run` needs to know.
@@ -154,46 +149,6 @@ pub struct CampaignStep {
     pub write_bytes: Option<u64>,
     /// The part of its I/O that writes, 0 to 1.
     pub write_share: f64,
-}
-
-/// The state of the device that a step wants; steps run in this order, so that
-/// sequential work is not measured on a device that random writes went to.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum DevicePhase {
-    /// After sequential pre-conditioning.
-    Sequential,
-    /// After random pre-conditioning.
-    Random,
-}
-
-impl DevicePhase {
-    /// The order of the writes that make a device ready for it.
-    #[must_use]
-    pub fn pattern(self) -> Pattern {
-        match self {
-            Self::Sequential => Pattern::Sequential,
-            Self::Random => Pattern::Random,
-        }
-    }
-}
-
-impl fmt::Display for DevicePhase {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        self.pattern().fmt(f)
-    }
 }
 
 /// What the command line says over the configuration; `None`: nothing.

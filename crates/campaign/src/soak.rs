@@ -9,7 +9,7 @@ use fathom_analysis::steady_state::{
 };
 use fathom_model::{JobResult, Results, RunDocument};
 
-use crate::flow::{JobStep, Jobs};
+use fathom_flow::{JobStep, Jobs};
 
 /// The command in records.
 pub const COMMAND: &str = "soak";

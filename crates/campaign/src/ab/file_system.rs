@@ -12,7 +12,7 @@ use fathom_jobfile::shell_quote;
 use fathom_model::StageEnd;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{Act, ActionContext, ActionResult, ShellCommand, undo};
+use fathom_flow::{Act, ActionContext, ActionResult, ShellCommand, undo};
 
 /// How often, and how long after one another, it is looked whether a device that was
 /// unmounted is free.

@@ -6,12 +6,12 @@
 
 use std::rc::Rc;
 
+use fathom_flow::{Act, ActionContext, ActionResult, History, Task, Work};
 use fathom_model::environment::Boot;
 use fathom_model::{Event, Stage, StageEnd, StageKind};
 
 use super::AbSide;
 use super::race::{AbState, RaceNext, RaceStep};
-use crate::flow::{Act, ActionContext, ActionResult, History, Task, Work};
 
 /// What is needed before a measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]

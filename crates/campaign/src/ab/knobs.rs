@@ -3,11 +3,11 @@
 use fathom_device::SysBlock;
 use fathom_device::command::KernelDevices;
 use fathom_device::settings::{SettingError, Settings, is_by_scheduler};
+use fathom_flow::Undo;
 use serde::{Deserialize, Serialize};
 
 use super::race::AbFigure;
 use super::tune::{TuneKnob, TuneValue};
-use crate::flow::Undo;
 
 /// I/Os from this size on may be split by `max_sectors_kb`.
 const LARGE: u64 = 128 << 10;

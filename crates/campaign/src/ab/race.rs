@@ -7,7 +7,7 @@ use fathom_model::histogram::HISTOGRAM_STEP;
 use fathom_model::mix::mix;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{History, StepFigures};
+use fathom_flow::{History, StepFigures};
 
 /// A figure by which sides are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -7,15 +7,15 @@ use std::rc::Rc;
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
 use fathom_device::settings::Settings;
+use fathom_flow::{
+    Act, ActionContext, ActionResult, Ending, History, JobStep, Next, ShellCommand, Task, Undo,
+    Work,
+};
 use fathom_model::{SettingValue, Stage, StageEnd, StageKind};
 use serde::{Deserialize, Serialize};
 
 use super::RaceStep;
 use super::file_system::{AbFileSystem, MakeFileSystem, MountFileSystem};
-use crate::flow::{
-    Act, ActionContext, ActionResult, Ending, History, JobStep, Next, ShellCommand, Task, Undo,
-    Work,
-};
 
 /// Options of a mount that nobody named (mount(8)).
 const MOUNT_DEFAULT: &str = "defaults";

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use fathom_flow::{Task, Work};
 use fathom_model::{
     DirectionResult, Event, JobResult, Outcome, Results, SettingValue, StageEnd, StageKind,
 };
@@ -7,7 +8,6 @@ use fathom_model::{
 use fathom_model::environment::Boot;
 
 use super::*;
-use crate::flow::{Task, Work};
 
 /// A machine whose settings decide how fast it is.
 struct Played<'p> {

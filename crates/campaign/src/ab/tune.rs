@@ -2,12 +2,12 @@
 //! coarsely, then what was found against how it stood.
 
 use fathom_analysis::compare::CompareVerdict;
+use fathom_flow::{Ending, History, JobStep, Next, Script};
 use fathom_model::SettingValue;
 use serde::{Deserialize, Serialize};
 
 use super::race::{AbQuestion, AbRow, AbState, Race, RaceNext};
 use super::setup::{AbSetup, AbSide};
-use crate::flow::{Ending, History, JobStep, Next, Script};
 
 /// The command in records.
 pub const TUNE_COMMAND: &str = "tune";

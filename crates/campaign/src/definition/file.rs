@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fathom_jobfile::table::table;
 use fathom_kconfig::Position;
+use fathom_model::DevicePhase;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toml::Spanned;
@@ -12,7 +13,6 @@ use super::names::{is_symbol, is_word};
 use super::template::OptionsOf;
 use super::{Definitions, TEMPLATES, TextPattern};
 use crate::error::{Fault, FilePosition, meant};
-use crate::plan::DevicePhase;
 
 const TEST_FORMAT: &str = "fathom.test/1";
 const PROFILE_FORMAT: &str = "fathom.profile/1";

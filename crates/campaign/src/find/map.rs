@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use fathom_analysis::find::{LoadMap, MapLoad, MapResult};
+use fathom_flow::load::Load;
+use fathom_flow::{Ending, History, JobStep, Next, Script, StepFigures};
 use fathom_model::{Direction, Outcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::with_values;
-use crate::flow::{Ending, History, JobStep, Next, Script, StepFigures};
-use crate::plan::Load;
 
 /// What is measured, and how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
+use fathom_flow::budget::{NO_RATING, Over, terabytes};
 use fathom_kconfig::Config;
 
 use super::{Overrides, time};
 use crate::CampaignError;
-use crate::budget::{Over, TB};
 use crate::quick::parse_size;
 
 /// What is spent of the device, and when its state is trusted.
@@ -75,16 +75,6 @@ impl Care {
             stale,
         })
     }
-}
-
-/// What is wrong with a rating that is none.
-pub const NO_RATING: &str = "not a number of terabytes like 600";
-
-/// Terabytes in bytes.
-#[must_use]
-pub fn terabytes(text: &str) -> Option<u64> {
-    let terabytes: f64 = text.parse().ok()?;
-    (terabytes.is_finite() && terabytes > 0.0).then_some((terabytes * TB) as u64)
 }
 
 /// A value that may be empty.

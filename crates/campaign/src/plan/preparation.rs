@@ -4,8 +4,8 @@ use std::path::Path;
 
 use fathom_device::purge::Want;
 use fathom_kconfig::Config;
+use fathom_model::DevicePhase;
 
-use super::DevicePhase;
 use crate::precondition::{PreconditionMethod, PreconditionSettings};
 use crate::{CampaignError, purge};
 

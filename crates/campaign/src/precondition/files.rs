@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
+use fathom_model::DevicePhase;
+
 use super::{DeviceFacts, PreconditionMethod, PreconditionSettings};
-use crate::plan::DevicePhase;
 
 /// One of them.
 #[derive(Debug, Clone, PartialEq, Eq)]

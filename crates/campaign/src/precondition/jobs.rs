@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::plan::DevicePhase;
+use fathom_model::DevicePhase;
+
 use crate::quick::format_size;
 
 use super::{ActiveRange, DeviceFacts, PreconditionSettings};

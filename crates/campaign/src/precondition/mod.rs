@@ -14,8 +14,8 @@ use std::time::Duration;
 use fathom_analysis::steady_state::{Ask, Metric, RoundSpan, SNIA_WINDOW, WindowRule};
 use fathom_model::{Stage, StageEnd, StageKind, units};
 
-use crate::flow::{Act, Criterion, Ending, Fill, History, Next, Script, SteadyLoad, Task, Work};
-use crate::plan::DevicePhase;
+use fathom_flow::{Act, Criterion, Ending, Fill, History, Next, Script, SteadyLoad, Task, Work};
+use fathom_model::DevicePhase;
 
 mod config;
 mod files;

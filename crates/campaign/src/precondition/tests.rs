@@ -1,7 +1,7 @@
+use fathom_flow::{Case, outlook};
 use fathom_model::Event;
 
 use super::*;
-use crate::flow::{Case, outlook};
 
 fn settings() -> PreconditionSettings {
     PreconditionSettings::usual(PreconditionMethod::SantaClara, "/dev/nvme9n1".into())

@@ -8,10 +8,10 @@ use fathom_device::cdl::{CdlPage, Page};
 use fathom_device::command::{Command, Issue};
 use fathom_device::environment::kernel_number;
 use fathom_device::priority::{Feature, Info, Interface};
+use fathom_flow::error::RunError;
 use serde_json::{Value, json};
 
 use super::{PrioWorkload, Rw};
-use crate::run::RunError;
 
 /// The kernel that hands limits down to devices first.
 const KERNEL_WITH_LIMITS: (u32, u32) = (6, 5);

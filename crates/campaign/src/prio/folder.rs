@@ -121,5 +121,5 @@ impl ResultFolder {
 /// The folder of the outputs of a measurement: that of its last try.
 #[must_use]
 pub fn raw_dir(record: &Path, name: &str) -> Option<PathBuf> {
-    crate::flow::last_try(&record.join("raw").join(name))
+    fathom_flow::last_try(&record.join("raw").join(name))
 }

@@ -9,12 +9,12 @@ use fathom_device::cdl::{Bound, CdlPage, Page, file};
 use fathom_device::command::KernelDevices;
 use fathom_device::priority::{self, Info};
 use fathom_device::{Sys, SysBlock};
+use fathom_flow::error::RunError;
 use serde_json::{Value, json};
 
 use super::device::{self, System};
 use super::script::SwitchedDisk;
 use super::{PrioConfig, PrioScript, PrioWorkload, Split, absolute, default_folder, shipped};
-use crate::run::RunError;
 
 /// A configuration whose device has been looked at.
 pub struct PrioReady {

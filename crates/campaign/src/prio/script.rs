@@ -9,15 +9,15 @@ use fathom_device::command::{Issue, KernelDevices};
 use fathom_device::priority::{Info, Interface};
 use fathom_device::switches::{PriorityMode, SwitchError, Switches};
 use fathom_device::{Sys, SysBlock};
+use fathom_flow::undo::{self, Overheard};
+use fathom_flow::{
+    Act, ActionContext, ActionResult, Ending, History, JobStep, Next, Script, Task, Undo, Work,
+};
 use fathom_jobfile::JobFile;
 use fathom_jobfile::variables::variable;
 use fathom_model::{Event, Stage, StageEnd, StageKind};
 
 use super::{PrioConfig, PrioWorkload};
-use crate::flow::undo::{self, Overheard};
-use crate::flow::{
-    Act, ActionContext, ActionResult, Ending, History, JobStep, Next, Script, Task, Undo, Work,
-};
 
 /// The script of `fathom prio`.
 pub struct PrioScript {

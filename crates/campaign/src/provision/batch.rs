@@ -4,14 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
+use fathom_flow::error::RunError;
+use fathom_flow::past::not_another;
 use fathom_model::RunStatus;
 use fathom_record::{Entries, Header};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::ProvisionMethod;
-use crate::run::RunError;
-use crate::run::records::not_another;
 
 /// The command, as the records name it.
 pub const COMMAND: &str = "provision";

@@ -2,11 +2,11 @@
 //! all drives, the share of each drive's rated endurance.
 
 use fathom_device::Health;
+use fathom_flow::budget::{self, Cost, Endurance, Over, Speed};
+use fathom_flow::error::RunError;
+use fathom_flow::{Case, Task, outlook};
 
 use super::{DriveJob, Provision};
-use crate::budget::{self, Cost, Endurance, Over, Speed};
-use crate::flow::{Case, Task, outlook};
-use crate::run::RunError;
 
 /// What one drive will go through.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use fathom_model::environment::BlockDevice;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
 
-use crate::run::RunError;
+use fathom_flow::error::RunError;
 
 /// Which load the drives are to be steady for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,12 +1,12 @@
 //! The log of one drive, `logs/provisioning/<method>/<drive>`, in fio-tests' form, for scripts that follow it. The record has it all and
 //! more.
 
+use fathom_flow::error::RunError;
+use fathom_flow::{Ending, Finish};
 use fathom_model::ledger::Pattern;
 use fathom_model::{Event, StageEnd};
 
 use super::{DriveJob, ProvisionMethod};
-use crate::flow::{Ending, Finish};
-use crate::run::RunError;
 use crate::run::logs::{Logs, provisioning};
 
 /// Writes it. A log that cannot be written ends; the drive goes on.

@@ -7,13 +7,13 @@
 
 use std::path::{Path, PathBuf};
 
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{Flow, KeptPlan, RunOptions, Script};
 use fathom_kconfig::Config;
 use fathom_model::RunStatus;
 use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
 
-use crate::flow::{Flow, KeptPlan, RunOptions, Script};
-use crate::ledger::Ledgers;
 use crate::plan::RunSettings;
 use crate::precondition;
 

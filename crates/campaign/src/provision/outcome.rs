@@ -6,7 +6,7 @@ use fathom_analysis::steady_state::{Metric, SteadyVerdict, SteadyWatch};
 use fathom_model::{Event, RunStatus};
 use fathom_record::{Entries, RecordError};
 
-use crate::flow::{Case, Criterion, History, Script, Work, outlook};
+use fathom_flow::{Case, Criterion, History, Script, Work, outlook};
 
 /// What a record tells of its drive.
 #[derive(Debug)]

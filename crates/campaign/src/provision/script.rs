@@ -6,19 +6,20 @@ use std::rc::Rc;
 
 use fathom_device::purge::{PurgeMethods, Want};
 use fathom_device::safety::Confirmations;
+use fathom_flow::device_state::{Judgement, WantedState};
+use fathom_flow::error::RunError;
+use fathom_flow::{Act, Ready};
 use fathom_kconfig::Config;
+use fathom_model::DevicePhase;
 use fathom_model::Stage;
 use fathom_model::ledger::Pattern;
 
 use super::{DriveJob, Provision, ProvisionMethod, SteadyMethod};
+use crate::acts::{Energizing, Purging};
 use crate::energized;
-use crate::flow::acts::{Energizing, Purging};
-use crate::flow::{Act, Ready};
-use crate::plan::{DevicePhase, Preparation};
+use crate::plan::Preparation;
 use crate::precondition::{DeviceFacts, Precondition};
-use crate::run::RunError;
 use crate::run::preparing;
-use crate::state::{Judgement, WantedState};
 
 /// Why a drive is purged, for its log and its ledger.
 const REASON: &str = "provisioning begins on a purged drive";
@@ -28,7 +29,7 @@ impl Provision {
     /// `then`. Nothing is opened but for reading.
     ///
     /// # Errors
-    /// A setting that makes no sense; as [`crate::flow::Flow::look`].
+    /// A setting that makes no sense; as [`fathom_flow::Flow::look`].
     pub fn look<R>(
         &self,
         place: usize,

@@ -112,10 +112,10 @@ fn a_drive_that_is_steady_for_the_load_is_left_as_it_is_unless_it_is_forced() {
     let settings = preparation(&sequential).precondition.unwrap();
     let deed = LedgerEvent::Settled {
         pattern: Pattern::Sequential,
-        bs_bytes: settings.bs_of(crate::plan::DevicePhase::Sequential),
+        bs_bytes: settings.bs_of(fathom_model::DevicePhase::Sequential),
         range_percent: 100.0,
         bytes: BYTES,
-        rule: settings.rule_text(crate::plan::DevicePhase::Sequential),
+        rule: settings.rule_text(fathom_model::DevicePhase::Sequential),
         attained: true,
     };
     let notes = machine.ledgers().did(Path::new(PATH), "run", None, deed);

@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use fathom_device::threads;
 use fathom_engine::Control;
+use fathom_flow::Finish;
+use fathom_flow::error::RunError;
 use fathom_model::{Event, Sample};
 
 use super::Provision;
 use super::logs::DriveLog;
-use crate::flow::Finish;
-use crate::run::RunError;
 
 /// Something that happened to a drive.
 #[derive(Debug)]

@@ -276,7 +276,7 @@ mod tests {
 
     use super::super::definition::SeriesGroup;
     use super::*;
-    use crate::flow::RunOptions;
+    use fathom_flow::RunOptions;
 
     fn order() -> QuickRequest {
         QuickRequest {

@@ -16,9 +16,9 @@ use fathom_fleet::ssh::SshError;
 use fathom_model::{Event, Exit, FailureKind, RunStatus};
 use fathom_record::{Entries, Header, RecordError};
 
-use crate::flow::{Checked, Ending, Finish, Flow, JobStep, Jobs, KeptPlan, Ready};
-use crate::ledger::Ledgers;
-use crate::run::RunError;
+use fathom_flow::error::RunError;
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{Checked, Ending, Finish, Flow, JobStep, Jobs, KeptPlan, Ready};
 
 mod baseline;
 mod definition;

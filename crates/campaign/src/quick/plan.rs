@@ -4,6 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_engines::choice::{Chosen, Wish};
+use fathom_flow::RunOptions;
 
 use fathom_model::environment::Target;
 use fathom_model::{JobOption, JobSpec, Origin, units};
@@ -13,7 +14,6 @@ use super::QuickError;
 use super::definition::{NATIVE_AIO, QuickTest, SeriesGroup};
 use super::host::Site;
 use super::local_host::LocalHost;
-use crate::flow::RunOptions;
 
 /// Name of the folder that holds the test files.
 pub const FOLDER: &str = "stb-testdir";

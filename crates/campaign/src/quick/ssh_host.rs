@@ -13,6 +13,7 @@ use fathom_engines::select::EngineHandle;
 use fathom_fleet::ssh::fio::RemoteFio;
 use fathom_fleet::ssh::self_deploy::{self, Deployed, Received};
 use fathom_fleet::ssh::{SshError, SshSession};
+use fathom_flow::Finish;
 use fathom_model::environment::{FileSystem, Target};
 use fathom_model::{Environment, Exit, FailureKind, RunStatus};
 use fathom_record::Header;
@@ -21,7 +22,6 @@ use super::folder::{copied, strange};
 use super::host::{FioFacts, FolderState, QuickHost, Site};
 use super::install::{self, INSTALL_FIO};
 use super::plan::{FOLDER, SeriesFacts};
-use crate::flow::Finish;
 
 use super::{
     COMMAND, INTERVAL, Notice, Observer, QuickError, QuickRequest, SIGNATURE, SeriesPlace, TAG,

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use fathom_device::Hold;
+use fathom_flow::{Act, ActionContext, ActionResult, JobStep, Task, Work};
 use fathom_model::{Stage, StageEnd, StageKind};
 
 use super::{LocalHost, PlannedSeries, QuickError, QuickHost as _, QuickRequest};
-use crate::flow::{Act, ActionContext, ActionResult, JobStep, Task, Work};
 
 /// The folders that the series of one run keep from others.
 pub(crate) type SeriesFolders = BTreeMap<PathBuf, Rc<RefCell<Option<Hold>>>>;

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 
 use fathom_analysis::guard::{Guard, MeasurementTotals};
 use fathom_analysis::knee_search::{is_needless, search_order};
+use fathom_flow::{History, PointOutcome};
 
-use crate::flow::{History, PointOutcome};
 use crate::plan::{CampaignStep, GuardPolicy, ResolvedCampaign};
 
 /// The guards of a campaign.

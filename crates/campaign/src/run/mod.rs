@@ -10,49 +10,42 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use fathom_engine::existing::Owner;
-use fathom_engine::{Control, EngineError, Request};
-use fathom_engines::choice::NoEngine;
+use fathom_engine::{Control, Request};
 use fathom_engines::select::EngineHandle;
 use fathom_fleet::MaxErrors;
-use fathom_fleet::local::FleetError;
-use fathom_model::environment::Target;
-use fathom_model::{Environment, Event, Exit, FailureKind, Refused};
-use fathom_record::RecordError;
-
-use crate::flow::{
-    Case, Checked, Extras, Flow, History, KeptPlan, PastStarts, RunLog, RunOptions, Task,
+use fathom_flow::budget::Speed;
+use fathom_flow::error::RunError;
+use fathom_flow::identity::UsedPaths;
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::past::COMMAND;
+use fathom_flow::wants::Wants;
+use fathom_flow::{
+    Case, Checked, Extras, Finish, Flow, History, KeptPlan, PastStarts, PointOutcome, RunLog,
+    RunOptions, Task, file_names, identity, past, wants,
 };
-use crate::ledger::Ledgers;
-use crate::plan::{CampaignStep, DevicePhase, ResolvedCampaign, Speed};
+use fathom_model::environment::Target;
+use fathom_model::{DevicePhase, Environment, Event};
+
+use crate::plan::{CampaignStep, ResolvedCampaign};
 use crate::precondition::DeviceFacts;
 use crate::snia::Snia;
 
-pub(crate) mod device_watch;
 mod guards;
-pub(crate) mod identity;
 pub(crate) mod logs;
 mod multi_host;
 pub(crate) mod planfile;
 pub(crate) mod prepare;
 pub(crate) mod preparing;
-mod progress;
 mod progress_log;
 pub(crate) mod records;
 mod script;
 mod spending;
-mod stages;
 
-pub use crate::flow::{EndedPoint, Finish, PointOutcome};
 use guards::Guards;
-use identity::UsedPaths;
 pub use multi_host::{Together, machines_of};
-pub use planfile::{Head, PLAN_FILE, PlannedStage, PlannedStep};
-use prepare::{Wants, Whose};
-pub use progress::{Current, PointCounts, Progress, ProgressEvent, Recent};
 use progress_log::ProgressLog;
-pub use records::{COMMAND, current, current_of, engine_of};
+pub use records::{current, current_of, engine_of};
 pub(crate) use script::CampaignScript;
-pub use stages::{Stages, Standing};
 
 /// How a run begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -86,60 +79,6 @@ pub struct CampaignOptions {
     pub sim: Option<PathBuf>,
     /// The ledgers of devices.
     pub ledgers: Ledgers,
-}
-
-/// Why a campaign does not run.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// A job file or a setting is wrong.
-    #[error("{0}")]
-    Input(String),
-    /// Refused so that no data is lost and no figure misleads.
-    #[error("{0}")]
-    Refused(Refused),
-    /// Something needed is not there: a record, a device.
-    #[error("{0}")]
-    Missing(String),
-    /// Something that was switched could not be put back.
-    #[error("{0}")]
-    NotPutBack(String),
-    /// It ran, and came to no good end.
-    #[error("{0}")]
-    Failed(String),
-    /// No engine runs the points.
-    #[error("{0}\n  to do: {advice}", advice = .0.kind().advice())]
-    Engine(NoEngine),
-    /// The engine could not be asked for its command.
-    #[error(transparent)]
-    Command(#[from] EngineError),
-    /// It was stopped before anything was done.
-    #[error("interrupted before anything was done")]
-    Interrupted,
-    /// The record could not be written or read.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// The run was stopped because its record could not be written.
-    #[error(transparent)]
-    Run(#[from] FleetError),
-}
-
-impl RunError {
-    /// The exit code that fits.
-    #[must_use]
-    pub fn exit(&self) -> Exit {
-        match self {
-            Self::Input(_) => Exit::Input,
-            Self::NotPutBack(_) | Self::Failed(_) => Exit::Failed,
-            Self::Interrupted => Exit::Interrupted,
-            Self::Refused(_) | Self::Record(RecordError::Busy { .. }) => Exit::Refused,
-            Self::Missing(_) | Self::Command(_) => Exit::Missing,
-            Self::Engine(none) => match none.kind() {
-                FailureKind::FioMissing | FailureKind::EngineMissing => Exit::Missing,
-                _ => Exit::Input,
-            },
-            Self::Record(_) | Self::Run(_) => Exit::Record,
-        }
-    }
 }
 
 /// A campaign that may run: everything has been checked, nothing opened.
@@ -218,14 +157,14 @@ pub fn look<'p>(
         multi_host::must_be_of_one(header)?;
         let before = records::engine_of(header);
         let before = before.as_deref();
-        records::must_fit(
+        past::must_fit(
             std::slice::from_ref(&ready.dut),
             before,
             header,
             selected,
             environment,
         )?;
-        records::must_lead(header, &ready.uses)?;
+        past::must_lead(header, &ready.uses)?;
         records::must_be_same_tests(header, &ready.snia)?;
         if let Some(before) = &header.environment {
             let changes = identity::changes(before, environment);
@@ -252,7 +191,7 @@ fn target(
     if selected.is_simulated() {
         return (fathom_device::environment(&[]), None);
     }
-    let refusal = wants.check_targets(owner, Whose::Campaign).err();
+    let refusal = wants.check_targets(owner, prepare::with_symbol).err();
     let targets = [dut.to_owned()];
     (fathom_device::environment(&targets), refusal)
 }
@@ -268,10 +207,10 @@ impl<'p> ReadyCampaign<'p> {
         if plan.phases().is_empty() && !plan.snia.is_something() {
             return Err(RunError::Input(EMPTY.to_owned()));
         }
-        let folder = records::real(&plan.folder);
+        let folder = past::real(&plan.folder);
         let dut = folder.join(&plan.dut);
         let sim = options.sim.as_deref();
-        let mut wants = Wants::of(plan, &folder)?;
+        let mut wants = prepare::wants(plan, &folder)?;
         let snia = preparing::snia(plan, &folder, &dut, sim)?;
         for script in &snia {
             wants.add_flow(script, (&History::default(), Case::Best), &folder)?;
@@ -447,9 +386,9 @@ impl<'p> ReadyCampaign<'p> {
         let record = record.unwrap_or_else(|| self.runs_dir.join("RUN"));
         let id = &task.stage.id;
         let command = |text: &str| {
-            let job = prepare::read(text, Path::new(id)).map_err(RunError::Input)?;
+            let job = wants::read(text, Path::new(id)).map_err(RunError::Input)?;
             let request = Request {
-                job_file: record.join(records::job_path(id, records::JOB_ENDING)),
+                job_file: record.join(file_names::job_path(id, file_names::JOB_ENDING)),
                 sections: Vec::new(),
                 extra_args: Vec::new(),
                 work_dir: self.folder.clone(),
@@ -502,6 +441,7 @@ impl<'p> ReadyCampaign<'p> {
         let (plan, settings) = (self.plan, &self.plan.settings);
         let script = CampaignScript::new(&self);
         let planned = planfile::CampaignPlan::new(&self);
+        let write_plan = move |dir: &Path| planned.write(dir);
         let mut log = ProgressLog::new(&self, &script);
         let flow = Flow {
             script: &script,
@@ -527,7 +467,7 @@ impl<'p> ReadyCampaign<'p> {
             kept: KeptPlan::Nothing,
         };
         let extras = Extras {
-            plan: Some(planned),
+            plan: Some(Box::new(write_plan)),
             enters_written: true,
             speed: self.speed,
             uses: self.uses,

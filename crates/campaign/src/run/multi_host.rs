@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 
 use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::hosts::kept::{self, key_of};
+use fathom_flow::error::RunError;
+use fathom_flow::past::{self, COMMAND};
+use fathom_flow::plan_log::PLAN_FILE;
 use fathom_model::{Event, Outcome};
 use fathom_record::{Entries, Header, Writer};
 use serde_json::Value;
 
-use super::planfile::{self, Head, PLAN_FILE};
-use super::{COMMAND, RunError, RunStart, records};
+use super::{RunStart, planfile, records};
 use crate::plan::ResolvedCampaign;
 
 /// The record that a campaign of several machines goes on with, and what of it
@@ -131,7 +133,7 @@ impl Together {
         partial: bool,
     ) -> Result<Writer, RunError> {
         let engine = &plan.settings.engine;
-        let folder = records::real(&plan.folder);
+        let folder = past::real(&plan.folder);
         let writer = match &self.record {
             Some(dir) => Writer::reopen(dir)?,
             None => {
@@ -143,7 +145,7 @@ impl Together {
                 writer
             }
         };
-        let head = Head::of(plan, &folder, engine, partial, flags);
+        let head = planfile::head(plan, &folder, engine, partial, flags);
         let dir = writer.dir();
         // The stages are each machine's own.
         planfile::write_steps(dir, &head, &plan.steps).map_err(|source| {

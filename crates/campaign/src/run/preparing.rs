@@ -7,17 +7,21 @@ use std::rc::Rc;
 use fathom_device::safety::Confirmations;
 use fathom_engine_sim::Sim;
 use fathom_engines::select::EngineHandle;
+use fathom_flow::device_state::{Judgement, WantedState};
+use fathom_flow::error::RunError;
+use fathom_flow::past::COMMAND;
+use fathom_flow::{Act, Case, Ending, History, Script, Task, Work, lead, outlook};
+use fathom_flow::{file_names, wants};
+use fathom_model::DevicePhase;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Stage, StageEnd, StageKind};
 
-use super::{COMMAND, CampaignScript, ReadyCampaign, RunError, prepare, records};
+use super::{CampaignScript, ReadyCampaign};
+use crate::acts::{Energizing, Purging};
 use crate::energized;
-use crate::flow::acts::{Energizing, Purging};
-use crate::flow::{Act, Case, Ending, History, Script, Task, Work, lead, outlook};
-use crate::plan::{DevicePhase, Preparation, ResolvedCampaign, Stale};
+use crate::plan::{Preparation, ResolvedCampaign, Stale};
 use crate::precondition::{DeviceFacts, Precondition, jobs};
 use crate::snia::{Place, Snia};
-use crate::state::{Judgement, WantedState};
 
 /// The first fio that has sprandom (its release notes).
 const SPRANDOM: (u32, u32) = (3, 41);
@@ -346,8 +350,8 @@ impl ReadyCampaign<'_> {
             return None;
         };
         let text = goal.work.job_texts().next()?;
-        let text = prepare::read(text, Path::new(&goal.stage.id)).ok()?.text;
-        let job = records::job_path(past.job.as_deref()?, records::JOB_ENDING);
+        let text = wants::read(text, Path::new(&goal.stage.id)).ok()?.text;
+        let job = file_names::job_path(past.job.as_deref()?, file_names::JOB_ENDING);
         let kept = std::fs::read_to_string(self.record.as_ref()?.join(job)).ok()?;
         // An older Fathom wrote the same data each time: the load is the same.
         let older = text.replace(jobs::NEW_DATA, "");

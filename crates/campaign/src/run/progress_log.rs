@@ -2,13 +2,14 @@
 
 use std::io;
 
+use fathom_flow::{Ending, History, Next, PointOutcome, RunLog, Script as _};
+use fathom_model::DevicePhase;
 use fathom_model::{Event, Outcome, RunStatus, StageEnd, StageKind};
 
 use super::ReadyCampaign;
 use super::logs::Logs;
 use super::script::{CampaignScript, Readiness};
-use crate::flow::{Ending, History, Next, PointOutcome, RunLog, Script as _};
-use crate::plan::{DevicePhase, ResolvedCampaign};
+use crate::plan::ResolvedCampaign;
 use crate::precondition::PreconditionMethod;
 use crate::snia::TestLog;
 

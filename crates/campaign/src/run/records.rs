@@ -5,19 +5,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_analysis::snia::{CacheSetting, Setup};
-use fathom_engines::select::EngineHandle;
-use fathom_model::{Environment, Point};
-use fathom_record::{Entries, Header, ListedRun, RecordError};
+use fathom_flow::error::RunError;
+use fathom_flow::file_names::{ending, job_path};
+use fathom_flow::past::{COMMAND, not_another, real};
+use fathom_flow::plan_log::Head;
+use fathom_record::{Entries, Header, ListedRun};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::identity::UsedPaths;
-use super::{Head, RunError, RunStart, identity};
+use super::RunStart;
 use crate::plan::{CampaignStep, ResolvedCampaign};
 use crate::snia::Snia;
 
-/// Name of the command in a record's header.
-pub const COMMAND: &str = "run";
 /// Key of the [`CampaignFacts`] in it.
 const FACTS: &str = "campaign";
 /// The configuration in a campaign's folder.
@@ -46,20 +45,6 @@ impl CampaignFacts {
     fn read(header: &Header) -> Option<Self> {
         serde_json::from_value(header.facts.get(FACTS)?.clone()).ok()
     }
-}
-
-/// Has a simulated device take up its life where a record to go on with has left it.
-pub(crate) fn relive(selected: &EngineHandle, record: Option<&Path>) -> Result<(), RecordError> {
-    let (EngineHandle::Sim(sim), Some(dir)) = (selected, record) else {
-        return Ok(());
-    };
-    sim.relive(Entries::open(dir)?.map(|entry| entry.map(|entry| entry.event)))
-}
-
-/// A folder without links and dots, as far as it exists.
-pub(crate) fn real(folder: &Path) -> PathBuf {
-    let absolute = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
-    fs::canonicalize(&absolute).unwrap_or(absolute)
 }
 
 /// The current record of the campaign in `folder`: the last one under
@@ -108,15 +93,6 @@ pub fn current_of(
     Ok(None)
 }
 
-/// Who asks for the last run of a kind is not given an older one when it may be
-/// one that cannot be read.
-pub(crate) fn not_another(dir: &Path, unreadable: &RecordError) -> RunError {
-    RunError::Refused(format!(
-        "the run you mean may be one that cannot be read: {unreadable}\n  to do: name the run, or move {} out of the folder of runs",
-        dir.display()
-    ).into())
-}
-
 /// The engine that measured a campaign's record.
 #[must_use]
 pub fn engine_of(header: &Header) -> Option<String> {
@@ -143,63 +119,6 @@ pub(super) fn to_go_on_with(
         )));
     }
     Ok(found)
-}
-
-/// Whether a run may go on in the record with this header, which the engine
-/// `before` made: the same devices, by the same engine.
-///
-/// # Errors
-/// The difference, and what to do.
-pub(crate) fn must_fit(
-    targets: &[PathBuf],
-    before: Option<&str>,
-    header: &Header,
-    selected: &EngineHandle,
-    environment: &Environment,
-) -> Result<(), RunError> {
-    let refused = |difference: String| cannot_continue(header, &difference);
-    let engine = selected.engine().name();
-    if let Some(before) = before.filter(|&before| before != engine) {
-        return Err(refused(format!(
-            "its figures are of the engine {before}, now {engine} would measure, and both in one record cannot be compared"
-        )));
-    }
-    let targets = targets.iter().filter(|_| !selected.is_simulated());
-    for target in targets {
-        let before = identity::dut(header.environment.as_ref(), target);
-        let now = identity::dut(Some(environment), target);
-        let difference = match (before, now) {
-            (Some(before), Some(now)) => identity::difference(before, now),
-            (None, _) => Some(format!(
-                "it is not of {}, which is to be measured now",
-                target.display()
-            )),
-            (_, None) => None,
-        };
-        difference.map_or(Ok(()), |difference| Err(refused(difference)))?;
-    }
-    Ok(())
-}
-
-/// Whether what is left to do uses what the record's start used.
-///
-/// # Errors
-/// The difference, and what to do.
-pub(crate) fn must_lead(header: &Header, uses: &UsedPaths) -> Result<(), RunError> {
-    match uses.difference(&header.targets) {
-        Some(difference) => Err(cannot_continue(header, &difference)),
-        None => Ok(()),
-    }
-}
-
-fn cannot_continue(header: &Header, difference: &str) -> RunError {
-    let to_do = match header.command == COMMAND {
-        true => "--again starts a new record",
-        false => "start it again",
-    };
-    RunError::Refused(
-        format!("this record cannot be continued: {difference}\n  to do: {to_do}").into(),
-    )
 }
 
 /// Whether a record's tests after SNIA's specification are those of today: rounds
@@ -256,54 +175,8 @@ pub(super) fn keep_config(plan: &ResolvedCampaign, dir: &Path) {
     let _ = fs::copy(plan.folder.join(CONFIG), dir.join(CONFIG_COPY));
 }
 
-/// The path of a job file in the record, by its name there.
-pub(crate) fn job_path(name: &str, ending: &str) -> PathBuf {
-    Path::new("jobs").join(format!("{name}.{ending}"))
-}
-
-/// The ending of the job files of stages.
-pub(crate) const JOB_ENDING: &str = "fio";
-
-/// The ending of a job file.
-pub(crate) fn ending(job_file: &Path) -> &str {
-    let ending = job_file.extension().and_then(OsStr::to_str);
-    ending.unwrap_or(JOB_ENDING)
-}
-
-/// How many versions of a job file a record can hold.
-const VERSIONS_MAX: u32 = 1000;
-
 /// Whether a step's job file of this name in a record holds this text.
 pub(super) fn holds(record: Option<&Path>, name: &str, step: &CampaignStep, text: &str) -> bool {
     let path = record.map(|dir| dir.join(job_path(name, ending(&step.job_file))));
     path.is_some_and(|path| fs::read(path).is_ok_and(|kept| kept == text.as_bytes()))
-}
-
-/// The name under which a text is kept as a job file in the record: the id of
-/// its point or stage, or, when another text has that already, the id with a
-/// number.
-pub(crate) fn job_name(dir: &Path, id: &str, ending: &str, text: &str) -> String {
-    let mut name = id.to_owned();
-    for version in 2..VERSIONS_MAX {
-        match fs::read(dir.join(job_path(&name, ending))) {
-            Ok(kept) if kept != text.as_bytes() => name = format!("{id}.{version}"),
-            _ => break,
-        }
-    }
-    name
-}
-
-/// The folder of a later attempt beside that of the first.
-pub(crate) fn with_try(first: &Path, attempt: u32) -> PathBuf {
-    let mut name = first.as_os_str().to_owned();
-    name.push(format!(".try{attempt}"));
-    PathBuf::from(name)
-}
-
-/// The folder of the engine's own outputs of a point.
-pub(crate) fn raw_name(point: &Point) -> PathBuf {
-    match point.repetition {
-        0 | 1 => PathBuf::from(&point.id),
-        nth => PathBuf::from(format!("{}.r{nth}", point.id)),
-    }
 }

@@ -5,13 +5,16 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fathom_flow::file_names;
+use fathom_flow::load::Load;
+use fathom_flow::{Ending, History, JobStep, LeftOut, Next, PointOutcome, Script, Task};
+use fathom_model::DevicePhase;
 use fathom_model::{Failure, FailureKind, Stage};
 
+use super::ReadyCampaign;
 use super::guards::Guards;
 use super::preparing::not_steady;
-use super::{ReadyCampaign, records};
-use crate::flow::{Ending, History, JobStep, LeftOut, Next, PointOutcome, Script, Task};
-use crate::plan::{CampaignStep, DevicePhase, Load, ResolvedCampaign};
+use crate::plan::{CampaignStep, ResolvedCampaign};
 use crate::precondition::Precondition;
 use crate::snia::Snia;
 
@@ -282,12 +285,12 @@ pub(super) fn job_step(
     /// campaign for ever.
     const MARGIN: Duration = Duration::from_secs(60);
     let id = &step.point.id;
-    let ending = records::ending(&step.job_file);
+    let ending = file_names::ending(&step.job_file);
     let usual = step.duration.filter(|_| is_bounded);
     JobStep {
         point: Some(step.point.clone()),
         job_file: PathBuf::from(format!("{id}.{ending}")),
-        raw: records::raw_name(&step.point),
+        raw: file_names::raw_name(&step.point),
         work_dir: Some(folder.to_owned()),
         interval: plan.settings.interval,
         deadline: plan

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use fathom_flow::Case;
+use fathom_flow::budget::{Cost, Endurance, Over, sentence};
+use fathom_flow::error::RunError;
 use fathom_model::units;
 
-use super::{ReadyCampaign, RunError};
-use crate::budget::{Cost, Endurance, Over, sentence};
-use crate::flow::Case;
+use super::ReadyCampaign;
 use crate::plan::CampaignStep;
 
 /// Points that are named of those that are left out.

@@ -8,12 +8,12 @@ use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
 use fathom_device::purge::Want;
 use fathom_engine_sim::Sim;
+use fathom_flow::error::RunError;
 use fathom_model::environment::BlockDevice;
 use serde::{Deserialize, Serialize};
 
 use super::{PurgeAndCache, Snia, SniaChoices, write_cache};
-use crate::flow::acts::Purging;
-use crate::run::RunError;
+use crate::acts::Purging;
 
 /// A test after SNIA's specification.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -16,7 +16,7 @@ use fathom_analysis::snia::{
 };
 use fathom_model::{Histogram, Pattern, Point, Stage, StageEnd, StageKind, units};
 
-use crate::flow::{
+use fathom_flow::{
     Act, Ending, Fill, History, MeasuredStep, Next, Past, RoundPoint, Script, Task, Work,
 };
 

@@ -12,7 +12,7 @@ use fathom_kconfig::Config;
 use fathom_model::{Event, StageKind};
 
 use super::{PurgeAndCache, Snia, SniaChoices, from_config, write_cache};
-use crate::flow::acts::Purging;
+use crate::acts::Purging;
 use crate::run::logs::Logs;
 use crate::{CampaignError, purge};
 

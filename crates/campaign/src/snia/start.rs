@@ -5,10 +5,10 @@ use std::path::Path;
 
 use fathom_device::command::Issue;
 use fathom_device::{DeviceWriteCache, Sys};
+use fathom_flow::{Act, ActionContext, ActionResult};
 use fathom_model::{Event, StageEnd};
 
-use crate::flow::acts::Purging;
-use crate::flow::{Act, ActionContext, ActionResult};
+use crate::acts::Purging;
 
 /// Purges a device and sets its cache: after the purge, which may reset it.
 #[derive(Debug, Clone)]

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use fathom_flow::budget::Over;
 use serde::{Deserialize, Serialize};
 
 use super::fields::{StudyFields, StudyReader};
 use super::tree::TomlNode;
-use crate::budget::Over;
 use crate::plan::{self, MeasureOrder, Overrides, ResolvedCampaign};
 use crate::{CampaignError, Folder, Only, run};
 

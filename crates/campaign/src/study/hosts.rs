@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use fathom_flow::error::RunError;
 use fathom_jobfile::JobFile;
 
 use super::{JobSource, Study, StudyAction, StudyStep};
-use crate::run::RunError;
 
 impl Study {
     /// Names of the steps that run jobs: what begins together on all machines.

@@ -6,6 +6,8 @@ use std::time::Duration;
 use fathom_analysis::snia::{DriveClass, SniaTest, TrackedVariable};
 use fathom_device::purge::Want;
 use fathom_device::{cdl, regular};
+use fathom_flow::error::RunError;
+use fathom_flow::xdg;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{StudyCampaign, campaign, check_folder};
@@ -17,9 +19,7 @@ use crate::error::{Fault, FilePosition, meant};
 use crate::prio::{self, PrioConfig, Rw, Split};
 use crate::provision::{SteadyFor, SteadyMethod};
 use crate::quick::{DEFAULT_GROUP, SeriesGroup};
-use crate::run::RunError;
 use crate::snia::{SniaAsk, SniaChoices};
-use crate::xdg;
 
 /// What a step does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

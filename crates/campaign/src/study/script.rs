@@ -5,24 +5,26 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::Setup;
+use fathom_flow::error::RunError;
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{
+    Ending, History, JobStep, Next, PastStarts, RunOptions, Script, ShellCommand, Task, Work, xdg,
+};
 use fathom_jobfile::variables::variable;
 use fathom_jobfile::{JobFile, preflight};
 use fathom_model::{JobSpec, Refused, Stage, StageEnd, StageKind};
 
 use super::{JobSource, Study, StudyAction, StudyJob, StudyPrecondition, StudyQuick, StudyStep};
-use crate::flow::acts::Purging;
-use crate::flow::{
-    Ending, History, JobStep, Next, PastStarts, RunOptions, Script, ShellCommand, Task, Work,
-};
+use crate::acts::Purging;
 use crate::folder::shipped;
 use crate::plan::{self, Overrides, ResolvedCampaign};
 use crate::precondition::Precondition;
 use crate::prio::{self, PrioReady};
 use crate::provision::{self, Provision, ProvisionDrive, ProvisionMethod, SteadyMethod};
 use crate::quick::{self, QuickRequest, SeriesFolders, SeriesGroup};
-use crate::run::{self, RunError};
+use crate::run;
 use crate::snia::Snia;
-use crate::{CampaignError, Folder, Ledgers, xdg};
+use crate::{CampaignError, Folder};
 
 impl StudyPrecondition {
     /// What brings a drive there.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fathom_campaign::plan::{DevicePhase, MeasureOrder, Overrides, ResolvedCampaign, plan};
+use fathom_campaign::plan::{MeasureOrder, Overrides, ResolvedCampaign, plan};
 use fathom_jobfile::JobFile;
+use fathom_model::DevicePhase;
 
 use super::{Campaign, no_env};
 

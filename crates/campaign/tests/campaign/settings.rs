@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use fathom_analysis::guard::GuardRule;
 use fathom_campaign::plan::{
-    Care, Cost, DevicePhase, GuardPolicy, Overrides, ResolvedCampaign, RunSettings, Speed, plan,
+    CampaignStep, Care, GuardPolicy, Overrides, ResolvedCampaign, RunSettings, plan,
 };
 use fathom_campaign::precondition::ActiveRange;
+use fathom_flow::budget::Speed;
+use fathom_model::DevicePhase;
 
 use super::{Campaign, no_env};
 
@@ -212,10 +214,10 @@ fn limits_that_are_no_share_are_refused() {
 fn what_is_written_is_bounded_by_the_speed() {
     let campaign = Campaign::new("all-tests");
     let plan = campaign.try_plan(&["0001-basic-tests"]).unwrap();
-    let cost = Cost::of(&plan.steps, None);
+    let cost = CampaignStep::cost(&plan.steps, None);
     assert_eq!((cost.steps, cost.unbounded, cost.write_bytes), (78, 52, 0));
     assert_eq!(cost.duration, Duration::from_secs(78 * 240));
-    let cost = Cost::of(&plan.steps, Some(Speed::Said(1_000_000)));
+    let cost = CampaignStep::cost(&plan.steps, Some(Speed::Said(1_000_000)));
     assert_eq!(cost.unbounded, 0);
     // Two profiles that only write, 30 % and 3 % of two others.
     let expected = (13.0 * 240.0 * 1e6 * (1.0 + 1.0 + 0.3 + 0.03)) as u64;

@@ -1,7 +1,7 @@
 //! A flow that was stopped or killed goes on where it was.
 
-use fathom_campaign::flow::Ending;
 use fathom_engine::Control;
+use fathom_flow::Ending;
 use fathom_model::{Event, RunStatus, StageEnd};
 
 use crate::flow::support::{Place, Small};

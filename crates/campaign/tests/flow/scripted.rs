@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fathom_campaign::flow::{
+use fathom_engine::{Control, StepBarrier};
+use fathom_flow::{
     Case, Ending, Flow, History, JobStep, Next, PointOutcome, RunOptions, Script, Work, outlook,
 };
-use fathom_engine::{Control, StepBarrier};
 use fathom_model::{Event, Failure, FailureKind, Point, RunStatus};
 
 use crate::flow::support::{Place, Ran};

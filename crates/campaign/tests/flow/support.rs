@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_analysis::steady_state::{Ask, Metric, RoundSpan, WindowRule};
-use fathom_campaign::Ledgers;
-use fathom_campaign::flow::{
+use fathom_engine::Control;
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{
     Criterion, Ending, Fill, Finish, Flow, History, KeptPlan, Next, RoundPoint, RunOptions, Script,
     SteadyLoad, Task, Work,
 };
-use fathom_engine::Control;
 use fathom_model::{Event, Pattern, Point, Stage, StageEnd, StageKind};
 use fathom_record::Record;
 use serde_json::Map;

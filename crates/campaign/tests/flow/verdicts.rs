@@ -1,7 +1,7 @@
 //! What comes of devices of which that is known beforehand.
 
 use fathom_analysis::steady_state::{Ask, FittedWindow, Metric, Rounds, WindowRule, judge};
-use fathom_campaign::flow::Ending;
+use fathom_flow::Ending;
 use fathom_model::{RunStatus, StageEnd};
 
 use crate::flow::support::{Place, Ran, Small, fio_rule};

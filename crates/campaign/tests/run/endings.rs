@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use fathom_campaign::budget::Over;
 use fathom_campaign::precondition::{PreconditionMethod, PreconditionSettings};
-use fathom_campaign::run::{PointOutcome, RunStart};
+use fathom_campaign::run::RunStart;
+use fathom_flow::PointOutcome;
+use fathom_flow::budget::Over;
 use fathom_model::{Event, RunStatus};
 
 use crate::run::support::{Campaign, begun, progress};
@@ -111,7 +112,7 @@ fn writing() -> Campaign {
 
 fn written(dir: &std::path::Path) -> u64 {
     let record = fathom_record::Record::open(dir).unwrap();
-    let mut moved = fathom_campaign::ledger::BytesWritten::default();
+    let mut moved = fathom_flow::ledger::BytesWritten::default();
     record
         .entries
         .iter()

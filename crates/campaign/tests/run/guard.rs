@@ -1,6 +1,6 @@
 //! Series that only get worse.
 
-use fathom_campaign::run::PointOutcome;
+use fathom_flow::PointOutcome;
 use fathom_model::{Event, RunStatus};
 use fathom_record::Record;
 

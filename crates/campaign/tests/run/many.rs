@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::fs;
 
-use fathom_campaign::run::Progress;
+use fathom_flow::progress::Progress;
 use fathom_model::{Event, RunStatus};
 
 use crate::run::support::Campaign;

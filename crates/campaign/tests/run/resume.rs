@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use fathom_campaign::run::{Head, PLAN_FILE, PointCounts, Progress, RunError, RunStart};
+use fathom_campaign::run::RunStart;
+use fathom_flow::error::RunError;
+use fathom_flow::plan_log::{Head, PLAN_FILE};
+use fathom_flow::progress::{PointCounts, Progress};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::{EVENTS, Entries, Header, Record, Writer};
 
@@ -219,7 +222,7 @@ fn progress_tells_what_is_left_while_it_runs() {
     );
     let ready = ready.unwrap();
     let mut begun = |dir: &std::path::Path| {
-        *seen.borrow_mut() = Some(fathom_campaign::run::Progress::open(dir).unwrap().0);
+        *seen.borrow_mut() = Some(fathom_flow::progress::Progress::open(dir).unwrap().0);
     };
     let mut observer = |event: &Event| {
         let mut progress = seen.borrow_mut();

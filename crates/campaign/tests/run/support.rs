@@ -7,12 +7,15 @@ use std::time::Duration;
 
 use fathom_analysis::guard::GuardRule;
 use fathom_campaign::plan::{
-    CampaignStep, Care, DevicePhase, GuardPolicy, Preparation, ResolvedCampaign, RunSettings,
+    CampaignStep, Care, GuardPolicy, Preparation, ResolvedCampaign, RunSettings,
 };
-use fathom_campaign::run::{CampaignOptions, Finish, Progress, RunError, RunStart, ready};
+use fathom_campaign::run::{CampaignOptions, RunStart, ready};
 use fathom_campaign::snia::SniaConfig;
 use fathom_engine::Control;
-use fathom_model::{Event, Point};
+use fathom_flow::Finish;
+use fathom_flow::error::RunError;
+use fathom_flow::progress::Progress;
+use fathom_model::{DevicePhase, Event, Point};
 use fathom_record::Record;
 use tempfile::TempDir;
 

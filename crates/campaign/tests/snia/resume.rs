@@ -1,7 +1,7 @@
 use fathom_analysis::snia::SniaTest;
-use fathom_campaign::flow::{Case, Ending, outlook};
 use fathom_campaign::snia::SniaChoices;
 use fathom_engine::Control;
+use fathom_flow::{Case, Ending, outlook};
 use fathom_model::{Event, RunStatus};
 
 use super::support::{Place, script, setup, wanted};
@@ -64,7 +64,7 @@ fn every_test_goes_on_wherever_it_was_stopped() {
 #[test]
 fn the_plan_knows_the_fewest_and_the_most_rounds() {
     let script = script(setup(SniaTest::Iops, &SniaChoices::default()));
-    let stages = |luck| outlook(&script, &fathom_campaign::flow::History::default(), luck).0;
+    let stages = |luck| outlook(&script, &fathom_flow::History::default(), luck).0;
     assert_eq!(stages(Case::Best).len(), 3 + 5);
     assert_eq!(stages(Case::Worst).len(), 3 + 25);
     // 4.7 h and 23.3 h of cells, without purge and fills.

@@ -5,10 +5,10 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::{DriveClass, Findings, RoundCollector, Setup, SniaTest, find};
-use fathom_campaign::flow::{Act, ActionContext, ActionResult, Finish, Flow, KeptPlan, RunOptions};
-use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::snia::{FACTS, Snia, SniaChoices};
 use fathom_engine::Control;
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{Act, ActionContext, ActionResult, Finish, Flow, KeptPlan, RunOptions};
 use fathom_model::{Event, StageEnd};
 use fathom_record::Record;
 use serde_json::Map;

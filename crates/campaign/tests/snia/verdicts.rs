@@ -1,8 +1,8 @@
 use fathom_analysis::snia::{
     Findings, PartEnding as PointOutcome, RoundLimits, SniaTest, TestPart, TrackedVariable,
 };
-use fathom_campaign::flow::Ending;
 use fathom_campaign::snia::SniaChoices;
+use fathom_flow::Ending;
 use fathom_model::RunStatus;
 
 use super::support::{Place, Ran, script, setup, wanted};

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_campaign::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND, NeededBoot};
-use fathom_campaign::flow::{History, JobStep};
+use fathom_flow::{History, JobStep};
 use fathom_model::Exit;
 use fathom_record::Record;
 use fathom_report::compare::margin;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_campaign::run::Head;
+use fathom_flow::plan_log::Head;
 use fathom_sheet::answer::RunAnswer;
 
 use super::ab;

@@ -4,9 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::budget::Over;
 use fathom_campaign::plan::{self, Overrides, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
+use fathom_flow::budget::{self, Over};
 use fathom_jobfile::variables::variable;
 use fathom_sheet::style::wrap;
 use serde::{Deserialize, Serialize};
@@ -80,7 +80,7 @@ pub enum OverBudget {
 }
 
 pub fn terabytes(text: &str) -> Result<u64, String> {
-    plan::terabytes(text).ok_or_else(|| plan::NO_RATING.to_owned())
+    budget::terabytes(text).ok_or_else(|| budget::NO_RATING.to_owned())
 }
 
 impl Budget {

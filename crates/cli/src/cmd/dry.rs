@@ -4,10 +4,10 @@
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::budget::{self, Cost, Endurance};
-use fathom_campaign::flow::{Act, Case, JobStep, Ready, Task, Work};
-use fathom_campaign::run::RunError;
 use fathom_engines::select::EngineHandle;
+use fathom_flow::budget::{self, Cost, Endurance};
+use fathom_flow::error::RunError;
+use fathom_flow::{Act, Case, JobStep, Ready, Task, Work};
 use fathom_jobfile::shell_quote;
 use fathom_model::ledger::Pattern;
 use fathom_model::{Exit, units};

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_campaign::Ledgers;
-use fathom_campaign::ledger::Known;
-use fathom_campaign::state::{self, DeviceState};
 use fathom_device::Health;
 use fathom_document::rfc3339;
+use fathom_flow::device_state::{self, DeviceState};
+use fathom_flow::ledger::{Known, Ledgers};
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Exit, LedgerEntry, LedgerEvent, Pattern, units};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
@@ -288,7 +287,10 @@ fn device(known: &Known) -> Device<'_> {
         nsid: device.nsid,
         name: known.here.as_ref().map(|device| device.name.as_str()),
         state: word(state),
-        state_text: state.made.as_ref().map(|made| state::describe(&made.deed)),
+        state_text: state
+            .made
+            .as_ref()
+            .map(|made| device_state::describe(&made.deed)),
         state_since: state.made.as_ref().map(|made| rfc3339(made.at_ms)),
         idle_ms: idle_ms(state),
         written_since_bytes: state.written_bytes,
@@ -381,7 +383,7 @@ fn sentence(state: &DeviceState) -> String {
             None => "unknown".to_owned(),
         };
     };
-    let mut text = state::describe(&made.deed);
+    let mut text = device_state::describe(&made.deed);
     let since =
         |bytes: u64, by: &str| format!(", {} written {by} since", units::bytes(bytes as f64));
     if state.written_bytes > 0 {

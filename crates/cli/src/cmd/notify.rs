@@ -8,8 +8,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use clap::ArgMatches;
-use fathom_campaign::flow::ShellEnd;
 use fathom_device::threads;
+use fathom_flow::ShellEnd;
 use fathom_model::{Exit, RunStatus, VerdictLevel, text};
 use fathom_record::{RecordError, RunSummary};
 use fathom_report::metrics::RunMetrics;

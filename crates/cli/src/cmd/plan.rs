@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fathom_campaign::Ledgers;
-use fathom_campaign::budget::{Endurance, Over};
-use fathom_campaign::plan::{CampaignStep, Cost, DevicePhase, Overrides, ResolvedCampaign, Speed};
-use fathom_model::{Exit, units};
+use fathom_campaign::plan::{CampaignStep, Overrides, ResolvedCampaign};
+use fathom_flow::budget::{Cost, Endurance, Over, Speed};
+use fathom_flow::ledger::Ledgers;
+use fathom_model::{DevicePhase, Exit, units};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::Tone;
 use serde::Serialize;
@@ -303,7 +303,7 @@ fn all_steps(plan: &ResolvedCampaign, means: &Means) -> Grid {
         if repeats {
             name += &format!(" #{}", step.point.repetition);
         }
-        let [time, writes] = costs(&Cost::of([step], means.speed));
+        let [time, writes] = costs(&CampaignStep::cost([step], means.speed));
         let name = match means.left_out.contains(&place) {
             true => GridCell::new(Tone::Faint, name).marked(Tone::Doubtful, " left out"),
             false => GridCell::from(name),
@@ -337,7 +337,7 @@ fn by_series(plan: &ResolvedCampaign, means: &Means) -> Grid {
         };
         let left_out = means.left_out.range(place..place + steps.len()).count();
         place += steps.len();
-        let [time, writes] = costs(&Cost::of(steps, means.speed));
+        let [time, writes] = costs(&CampaignStep::cost(steps, means.speed));
         let series = GridCell::from(format!("  {series}"));
         let series = match left_out {
             0 => series,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use fathom_campaign::flow::RunOptions;
+use fathom_flow::RunOptions;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 

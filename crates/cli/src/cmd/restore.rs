@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fathom_campaign::flow::undo;
+use fathom_flow::undo;
 use fathom_model::Exit;
 
 use super::Global;

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
 use fathom_campaign::provision::last as last_batch;
-use fathom_campaign::run::{self, Head};
+use fathom_campaign::run;
+use fathom_flow::past;
+use fathom_flow::plan_log::Head;
 use fathom_jobfile::variables;
 use fathom_model::{Event, Exit};
 use fathom_record::{Entries, Header};
@@ -78,7 +80,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let head = Head::read(&dir).map_err(failed)?;
     let kept = head.as_ref().map(|head| head.flags.clone());
     match header.command.as_str() {
-        run::COMMAND => {
+        past::COMMAND => {
             if let Some(head) = head {
                 must_be_last(
                     &dir,

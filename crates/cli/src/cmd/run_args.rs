@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_campaign::flow::RunOptions;
+use fathom_flow::RunOptions;
 use fathom_model::Exit;
 
 use super::job::duration;

@@ -123,7 +123,7 @@ impl SoakPlan {
             .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
                 let step = steps.first().cloned();
                 Box::new(step.map_or_else(
-                    || fathom_campaign::flow::Jobs(Vec::new()),
+                    || fathom_flow::Jobs(Vec::new()),
                     |step| soak::script(&step, periods),
                 ))
             })?;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use fathom_campaign::run::{self, Progress};
+use fathom_campaign::run;
+use fathom_flow::progress::Progress;
 use fathom_model::Exit;
 use fathom_record::ListedRun;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::Ledgers;
-use fathom_campaign::flow::{Ending, Flow, KeptPlan, RunOptions};
 use fathom_campaign::study::{Study, StudyScript, evaluate, exit};
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{Ending, Flow, KeptPlan, RunOptions};
 use fathom_jobfile::variables::variable;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom_campaign::run::Progress;
+use fathom_flow::progress::Progress;
 use fathom_model::{Exit, RunStatus};
 
 use super::Global;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Component, PathBuf};
 
 use fathom_campaign::ab::AbFileSystem;
-use fathom_campaign::flow::undo;
+use fathom_flow::undo;
 use fathom_model::Exit;
 use fathom_record::UndoNote;
 

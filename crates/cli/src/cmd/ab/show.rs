@@ -6,7 +6,7 @@ use fathom_analysis::compare::{CompareVerdict, FigureComparison};
 use fathom_campaign::ab::{
     AbConfig, AbFigure, AbRow, AbSide, AbState, NeededBoot, RaceNext, RaceStep,
 };
-use fathom_campaign::flow::{History, JobStep};
+use fathom_flow::{History, JobStep};
 use fathom_model::{VerdictLevel, units};
 use fathom_record::Record;
 use fathom_report::compare::CompareCondition;

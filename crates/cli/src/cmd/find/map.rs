@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_analysis::find::{LoadMap, MapOutcome};
 use fathom_campaign::find::{COMMAND, MapConfig, MapScript};
-use fathom_campaign::flow::{History, JobStep};
+use fathom_flow::{History, JobStep};
 use fathom_model::FigureVerdict;
 use fathom_record::Record;
 use fathom_report::load_map;

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use clap::ValueEnum as _;
-use fathom_campaign::flow::RunOptions;
 use fathom_engine::{Control, Request};
 use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::hosts::engine::HostsEngine;
+use fathom_flow::RunOptions;
 use serde::{Deserialize, Serialize};
 
 use super::{HostArgs, HostVariables, connections, may_have_open, refuse, usage};

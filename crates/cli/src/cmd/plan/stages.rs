@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use fathom_campaign::flow::{Case, Work};
-use fathom_campaign::plan::{DevicePhase, ResolvedCampaign, Speed};
-use fathom_model::{StageKind, units};
+use fathom_campaign::plan::ResolvedCampaign;
+use fathom_flow::budget::Speed;
+use fathom_flow::{Case, Work};
+use fathom_model::{DevicePhase, StageKind, units};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::Tone;
 use serde::Serialize;
@@ -31,7 +32,7 @@ pub struct StageRow {
 
 /// The stages of a plan.
 pub fn entries(plan: &ResolvedCampaign, speed: Option<Speed>) -> Vec<StageRow> {
-    let entry = |(phase, task): (DevicePhase, fathom_campaign::flow::Task)| StageRow {
+    let entry = |(phase, task): (DevicePhase, fathom_flow::Task)| StageRow {
         duration_ms: task.work.time(Case::Best, speed).map(millis),
         duration_most_ms: task.work.time(Case::Worst, speed).map(millis),
         write_bytes: task.work.write_bytes(Case::Best, speed),

@@ -3,12 +3,12 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::Ledgers;
-use fathom_campaign::flow::undo::PUT_BACK_FIRST;
-use fathom_campaign::flow::{Finish, Flow, KeptPlan, Ready, RunOptions};
 use fathom_campaign::prio::{
     COMMAND, NOT_SIMULATED, PrioConfig, PrioReady, PrioWorkload, ResultFolder, device,
 };
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::undo::PUT_BACK_FIRST;
+use fathom_flow::{Finish, Flow, KeptPlan, Ready, RunOptions};
 use fathom_model::{Event, Exit, StageEnd};
 use serde::{Deserialize, Serialize};
 

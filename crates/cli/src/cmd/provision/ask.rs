@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use fathom_campaign::folder::{CONFIG, shipped};
-use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::plan::Overrides;
 use fathom_campaign::provision::{
     self, Provision, ProvisionDrive, ProvisionMethod, ProvisionOptions, Skipped, SteadyFor,
     SteadyMethod,
 };
 use fathom_campaign::{Folder, plan};
+use fathom_flow::ledger::Ledgers;
 use fathom_jobfile::variables::variable;
 use fathom_kconfig::Config;
 use fathom_model::Exit;

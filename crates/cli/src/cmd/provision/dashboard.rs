@@ -216,7 +216,7 @@ impl Dashboard {
 
 #[cfg(test)]
 mod tests {
-    use fathom_campaign::run::PlannedStage;
+    use fathom_flow::plan_log::PlannedStage;
     use fathom_model::{Direction, Failure, FailureKind, Sample, Stage, StageEnd, StageKind};
     use fathom_sheet::style::width;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use fathom_analysis::steady_state::{Metric, SteadyVerdict};
-use fathom_campaign::flow::{Ending, Past};
 use fathom_campaign::provision::{self, DriveJob, DriveOutcome, Skipped};
+use fathom_flow::{Ending, Past};
 use fathom_model::ledger::Pattern;
 use fathom_model::{RunStatus, StageEnd, StageKind};
 use serde::Serialize;

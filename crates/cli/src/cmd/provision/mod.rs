@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use fathom_campaign::provision::{
     self, DriveCost, DriveEvent, DriveOutcome, Provision, Skipped, SteadyFor,
 };
-use fathom_campaign::run::PlannedStage;
 use fathom_device::drives::Transport;
 use fathom_device::purge::PurgeMethods;
 use fathom_engine::Control;
+use fathom_flow::plan_log::PlannedStage;
 use fathom_model::Exit;
 use fathom_record::{Header, now_ms};
 

@@ -1,7 +1,8 @@
 //! One drive on the dashboard: where its flow stands, from its events.
 
 use fathom_analysis::rate::Rates;
-use fathom_campaign::run::{PlannedStage, Stages, Standing};
+use fathom_flow::plan_log::PlannedStage;
+use fathom_flow::stages::{Stages, Standing};
 use fathom_model::{Direction, Event, RunStatus, StageEnd, units};
 use fathom_sheet::style::{Style, Tone, cut, width};
 

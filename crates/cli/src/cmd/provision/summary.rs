@@ -1,10 +1,10 @@
 //! What a person is told of many drives: before they start, and at the end.
 
-use fathom_campaign::budget::Cost;
-use fathom_campaign::flow::{Ending, Work};
 use fathom_campaign::provision::{
     DriveCost, DriveJob, DriveOutcome, Provision, ProvisionDrive, SteadyMethod,
 };
+use fathom_flow::budget::Cost;
+use fathom_flow::{Ending, Work};
 use fathom_model::ledger::Pattern;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};

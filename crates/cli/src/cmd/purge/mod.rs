@@ -8,12 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Parser as _;
-use fathom_campaign::flow::acts::Purging;
-use fathom_campaign::flow::{
-    Act, ActionContext, ActionResult, Checked, Finish, Flow, KeptPlan, OneStage, RunOptions, Task,
-    Work,
-};
-use fathom_campaign::ledger::Ledgers;
+use fathom_campaign::acts::Purging;
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
 use fathom_device::purge::{
@@ -22,6 +17,11 @@ use fathom_device::purge::{
 use fathom_device::safety::Confirmations;
 use fathom_engine_native::Native;
 use fathom_engines::select::EngineHandle;
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{
+    Act, ActionContext, ActionResult, Checked, Finish, Flow, KeptPlan, OneStage, RunOptions, Task,
+    Work,
+};
 use fathom_model::environment::BlockDevice;
 use fathom_model::purge::{PURGE_SCHEMA, PassedOver, PurgeDocument};
 use fathom_model::{

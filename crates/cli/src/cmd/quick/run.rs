@@ -2,13 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::flow::{Finish, KeptPlan};
 use fathom_campaign::quick::{
     self, Baseline, LocalHost, Notice, PlannedSeries, QuickError, QuickHost, QuickRequest,
     RemoteMode, SeriesPlace, SshHost,
 };
 use fathom_engine::Control;
 use fathom_fleet::ssh::SshSession;
+use fathom_flow::{Finish, KeptPlan};
 use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use fathom_campaign::xdg::base;
+use fathom_flow::xdg::base;
 
 /// Folder of the user's group files.
 pub fn groups_dir() -> Option<PathBuf> {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use fathom_campaign::flow::{Case, Work};
 use fathom_campaign::plan::ResolvedCampaign;
 use fathom_campaign::run::ReadyCampaign;
+use fathom_flow::{Case, Work};
 use fathom_model::{Exit, units};
 
 use super::failed;

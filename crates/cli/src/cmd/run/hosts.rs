@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fathom_campaign::plan::ResolvedCampaign;
-use fathom_campaign::run::{self, Progress, RunStart, Together};
+use fathom_campaign::run::{RunStart, Together};
 use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::hosts::wire::Word;
+use fathom_flow::past;
+use fathom_flow::progress::Progress;
 use fathom_model::Exit;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
@@ -198,7 +200,7 @@ fn files(folder: &Path, runs_dir: &Path) -> anyhow::Result<Vec<(String, String)>
 /// What each machine is to do: the same command, in the folder that is sent.
 fn arguments(flags: &Flags, plan: &ResolvedCampaign) -> Vec<Word> {
     let mut words = vec![
-        Word::text(run::COMMAND),
+        Word::text(past::COMMAND),
         Word::text("-C"),
         Word::File(String::new()),
         Word::text("--no-guard"),

@@ -3,14 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::flow::{Ending, RunOptions};
+use fathom_campaign::Only;
 use fathom_campaign::plan::{MeasureOrder, Overrides};
-use fathom_campaign::run::{
-    self, CampaignOptions, Finish, Head, Progress, ReadyCampaign, RunError, RunStart,
-};
-use fathom_campaign::{Ledgers, Only};
+use fathom_campaign::run::{self, CampaignOptions, ReadyCampaign, RunStart};
 use fathom_engine::Control;
 use fathom_fleet::MaxErrors;
+use fathom_flow::error::RunError;
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::plan_log::Head;
+use fathom_flow::progress::Progress;
+use fathom_flow::{Ending, Finish, RunOptions};
 use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

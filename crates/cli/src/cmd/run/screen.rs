@@ -4,7 +4,9 @@
 use std::cell::RefCell;
 use std::path::Path;
 
-use fathom_campaign::run::{Current, PointOutcome, Progress, ProgressEvent, Recent, RunError};
+use fathom_flow::PointOutcome;
+use fathom_flow::error::RunError;
+use fathom_flow::progress::{Current, Progress, ProgressEvent, Recent};
 use fathom_model::{Event, StageEnd};
 use fathom_record::{Entries, now_ms};
 use fathom_sheet::style::{Style, Tone, fitting, width};

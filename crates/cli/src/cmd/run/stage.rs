@@ -1,7 +1,8 @@
 //! The stage that makes the device ready: on the screen, in the summary and in
 //! the document.
 
-use fathom_campaign::run::{Current, Progress, Standing};
+use fathom_flow::progress::{Current, Progress};
+use fathom_flow::stages::Standing;
 use fathom_model::{Stage, StageEnd, StageKind, units};
 use fathom_sheet::style::{Style, Tone, cut, fitting};
 use serde::Serialize;
@@ -119,7 +120,7 @@ pub struct Now {
 /// Every stage that has begun.
 pub fn rows(progress: &Progress) -> Vec<Row> {
     let stages = progress.stages().history().stages().iter();
-    let row = |past: &fathom_campaign::flow::Past| Row {
+    let row = |past: &fathom_flow::Past| Row {
         id: past.stage.id.clone(),
         kind: past.stage.kind,
         title: past.stage.title.clone(),

@@ -2,8 +2,11 @@
 
 use fathom_analysis::guard::MeasurementTotals;
 use fathom_analysis::rate::Rates;
-use fathom_campaign::run::{COMMAND, Head, PointCounts, PointOutcome, Progress, ProgressEvent};
 use fathom_document::rfc3339;
+use fathom_flow::PointOutcome;
+use fathom_flow::past::COMMAND;
+use fathom_flow::plan_log::Head;
+use fathom_flow::progress::{PointCounts, Progress, ProgressEvent};
 use fathom_model::{RunStatus, units};
 use fathom_sheet::style::{Style, Tone, wrap};
 use serde::Serialize;
@@ -339,7 +342,7 @@ pub fn document(progress: &Progress) -> Document {
     let counts = progress.counts();
     let head = &progress.head;
     let rows = |wanted: fn(&PointOutcome) -> Option<&String>| -> Vec<Row> {
-        let row = |(step, came): (&fathom_campaign::run::PlannedStep, Option<&PointOutcome>)| {
+        let row = |(step, came): (&fathom_flow::plan_log::PlannedStep, Option<&PointOutcome>)| {
             Some(Row {
                 id: step.id.clone(),
                 repetition: step.repetition,

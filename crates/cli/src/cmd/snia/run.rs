@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_analysis::snia::{Setup, SniaTest};
-use fathom_campaign::budget::{Cost, Endurance, Speed};
-use fathom_campaign::flow::{Ending, Finish, Flow, KeptPlan, Ready, RunOptions};
-use fathom_campaign::ledger::Ledgers;
 use fathom_campaign::snia::{FACTS, Snia, SniaChoices};
 use fathom_engine::Control;
+use fathom_flow::budget::{Cost, Endurance, Speed};
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{Ending, Finish, Flow, KeptPlan, Ready, RunOptions};
 use fathom_model::{Exit, units};
 use fathom_record::{Entries, Header};
 use serde::{Deserialize, Serialize};

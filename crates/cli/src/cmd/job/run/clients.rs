@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use fathom_campaign::run::RunError;
 use fathom_engine_fio::client::{Servers, address};
+use fathom_flow::error::RunError;
 use fathom_jobfile::{is_write, shell_quote, targets};
 use fathom_model::{Exit, JobSpec};
 

@@ -5,11 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use anyhow::Context;
-use fathom_campaign::Ledgers;
-use fathom_campaign::flow::{
-    Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, Script, last_try,
-};
-use fathom_campaign::run::RunError;
 use fathom_engine::Control;
 use fathom_engine::existing::{self, Owner};
 use fathom_engine_fio::client::Servers;
@@ -19,6 +14,11 @@ use fathom_engines::select::EngineHandle;
 use fathom_fio_output::raw;
 use fathom_fio_output::stream::select;
 use fathom_fleet::hosts::kept;
+use fathom_flow::error::RunError;
+use fathom_flow::ledger::Ledgers;
+use fathom_flow::{
+    Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, Script, last_try,
+};
 use fathom_jobfile::value::{self, BareTimeUnit};
 use fathom_model::{Event, Exit};
 use serde::{Deserialize, Serialize};

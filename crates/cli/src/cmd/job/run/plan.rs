@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::flow::RunOptions;
-use fathom_campaign::run::RunError;
 use fathom_device::regular;
 use fathom_device::safety::{Confirmations, WriteJudge};
 use fathom_engine::existing::{self, Owner};
 use fathom_engine::requested::passed_value;
 use fathom_engine_fio::client::Servers;
 use fathom_engines::choice::MissingCapability;
+use fathom_flow::RunOptions;
+use fathom_flow::error::RunError;
 use fathom_jobfile::resolve::{self, JobPathUse, PathUse};
 use fathom_jobfile::variables::variable;
 use fathom_jobfile::{CheckedJobFile, JobFile, Severity, preflight, targets};

@@ -9,10 +9,10 @@ use fathom_device::command::{Issue, KernelDevices};
 use fathom_device::purge::{Purge, PurgeError, PurgeProgress, Want};
 use fathom_device::safety::Confirmations;
 use fathom_device::{Health, Sys};
+use fathom_flow::{Act, ActionContext, ActionResult};
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Event, Purged, Stage, StageEnd, StageKind, units};
 
-use super::{Act, ActionContext, ActionResult};
 use crate::energized::{self, Wait};
 use crate::purge;
 use crate::run::logs::Logs;

@@ -18,7 +18,7 @@ use fathom_record::{
     CommandUndo, SettingsFound, SwitchesFound, UndoFile, UndoNote, now_ms, undo_files,
 };
 
-use crate::run::RunError;
+use crate::error::RunError;
 use crate::xdg;
 
 /// What is noted when a run that was killed has left something.

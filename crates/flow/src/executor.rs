@@ -1,6 +1,7 @@
 //! What runs a plan: the only owner of its record, its devices, its ledgers and of
 //! what it has switched, over as many starts as it takes.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,14 +24,14 @@ use super::runner::Shortage;
 use super::{
     Case, Ending, History, LedgerScope, Next, Runner, Script, Stop, Switched, Task, outlook,
 };
-use crate::budget::{Over, SpendLimits};
+use crate::budget::{Over, Speed, SpendLimits};
+use crate::device_watch::DeviceWatch;
+use crate::error::RunError;
+use crate::identity::{self, UsedPaths};
 use crate::ledger::{BytesWritten, Ledgers};
-use crate::plan::Speed;
-use crate::run::device_watch::DeviceWatch;
-use crate::run::identity::UsedPaths;
-use crate::run::planfile::{self, CampaignPlan, PLAN_FILE};
-use crate::run::prepare::{self, Wants, Whose};
-use crate::run::{RunError, identity, records};
+use crate::past;
+use crate::plan_log::{self, PLAN_FILE};
+use crate::wants::{self, Wants};
 use crate::write_budget::WriteBudget;
 
 /// What is to be done, and how.
@@ -146,26 +147,29 @@ struct FlowFacts {
 
 /// A plan that may run: everything has been checked, nothing opened.
 pub struct Ready<'f> {
-    pub(super) flow: Flow<'f>,
+    pub(crate) flow: Flow<'f>,
     checked: Checked,
     past: PastStarts,
-    pub(super) extras: Extras<'f>,
+    pub(crate) extras: Extras<'f>,
     hold: Option<Hold>,
 }
 
+/// Writes a plan into a record's folder.
+pub type WritePlan<'f> = Box<dyn Fn(&Path) -> io::Result<()> + 'f>;
+
 /// What not every plan has.
 #[derive(Default)]
-pub(crate) struct Extras<'f> {
+pub struct Extras<'f> {
     /// The plan that is kept in the record; `None`: what the script will do.
-    pub(crate) plan: Option<CampaignPlan<'f>>,
+    pub plan: Option<WritePlan<'f>>,
     /// The ledgers are told of what is written to: the device may be read only.
-    pub(crate) enters_written: bool,
+    pub enters_written: bool,
     /// How fast the device can be written.
-    pub(crate) speed: Option<Speed>,
+    pub speed: Option<Speed>,
     /// What the jobs use, which is kept in the record.
-    pub(crate) uses: UsedPaths,
+    pub uses: UsedPaths,
     /// A log beside the record.
-    pub(crate) log: Option<&'f mut dyn RunLog>,
+    pub log: Option<&'f mut dyn RunLog>,
 }
 
 /// How a flow ended.
@@ -238,7 +242,7 @@ impl<'f> Flow<'f> {
             true => None,
             false => {
                 let owner = Owner::of(self.record.as_deref(), &self.options.destroy);
-                wants.check_targets(owner, Whose::Run).err()
+                wants.check_targets(owner, ToString::to_string).err()
             }
         };
         Ok(Checked {
@@ -254,12 +258,12 @@ impl<'f> Flow<'f> {
 
     fn with(self, mut checked: Checked, past: PastStarts) -> Result<Ready<'f>, RunError> {
         let uses = match checked.is_here && !checked.selected.is_simulated() {
-            true => prepare::used_paths(self.script, &past.history.resumed(), &self.work_dir)?,
+            true => wants::used_paths(self.script, &past.history.resumed(), &self.work_dir)?,
             false => UsedPaths::default(),
         };
         if let Some(header) = &past.header {
             self.must_fit(header, &checked.selected, &checked.environment)?;
-            records::must_lead(header, &uses)?;
+            past::must_lead(header, &uses)?;
             let before = header.environment.iter();
             let changes = before.flat_map(|b| identity::changes(b, &checked.environment));
             checked.notes.extend(changes.collect::<Vec<_>>());
@@ -272,7 +276,7 @@ impl<'f> Flow<'f> {
     }
 
     /// As it is, with checks of the caller's own, of the record too.
-    pub(crate) fn ready(self, checked: Checked, past: PastStarts, extras: Extras<'f>) -> Ready<'f> {
+    pub fn ready(self, checked: Checked, past: PastStarts, extras: Extras<'f>) -> Ready<'f> {
         Ready {
             flow: self,
             checked,
@@ -289,7 +293,7 @@ impl<'f> Flow<'f> {
             wants.add_flow(self.script, (history, luck), &self.work_dir)?;
         }
         for text in &self.engine_needs {
-            let job = prepare::read(text, Path::new("job")).map_err(RunError::Input)?;
+            let job = wants::read(text, Path::new("job")).map_err(RunError::Input)?;
             wants.add(job, &self.work_dir);
         }
         Ok(wants)
@@ -309,7 +313,7 @@ impl<'f> Flow<'f> {
         let facts = header.facts.get(FACTS).cloned();
         let facts: Option<FlowFacts> = facts.and_then(|facts| serde_json::from_value(facts).ok());
         let planned = match &self.record {
-            Some(dir) => planfile::Head::read(dir)?,
+            Some(dir) => plan_log::Head::read(dir)?,
             None => None,
         };
         let before = facts.map(|facts| facts.engine);
@@ -323,19 +327,22 @@ impl<'f> Flow<'f> {
             Some(device) => vec![device.clone()],
             None => own.map(|target| target.path.clone()).collect(),
         };
-        records::must_fit(&targets, before, header, selected, environment)
+        past::must_fit(&targets, before, header, selected, environment)
     }
 }
 
 /// What a record holds that a plan goes on with.
 #[derive(Debug, Default)]
-pub(crate) struct PastStarts {
-    pub(crate) header: Option<Header>,
-    pub(crate) history: History,
-    pub(crate) written: BytesWritten,
+pub struct PastStarts {
+    /// What its header says; `None`: there is no record yet.
+    pub header: Option<Header>,
+    /// What has been done.
+    pub history: History,
+    /// What was written to its devices.
+    pub written: BytesWritten,
     /// Whether it has ended otherwise than by an interruption. One whose last step has
     /// ended need not have: then the end alone is missing.
-    pub(crate) is_closed: bool,
+    pub is_closed: bool,
 }
 
 impl PastStarts {
@@ -343,7 +350,7 @@ impl PastStarts {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(crate) fn of(record: Option<&Path>) -> Result<Self, RunError> {
+    pub fn of(record: Option<&Path>) -> Result<Self, RunError> {
         let mut past = Self::default();
         let Some(dir) = record else { return Ok(past) };
         let mut entries = Entries::open(dir)?;
@@ -503,7 +510,7 @@ impl<'f> Ready<'f> {
     /// What is to be done, for those who only read the record.
     fn write_plan(&self, dir: &Path) -> Result<(), RunError> {
         let written = match (&self.extras.plan, &self.flow.kept) {
-            (Some(plan), _) => plan.write(dir),
+            (Some(write), _) => write(dir),
             (None, KeptPlan::Nothing) => Ok(()),
             (None, kept) => {
                 let device = self.flow.device.as_deref().unwrap_or(Path::new(""));
@@ -512,8 +519,8 @@ impl<'f> Ready<'f> {
                     KeptPlan::Config(config) => config.clone(),
                     _ => Value::Null,
                 };
-                let head = planfile::Head::of_flow(device, engine, config);
-                planfile::write_flow(dir, &head, &self.past.history, self.flow.script)
+                let head = plan_log::Head::of_flow(device, engine, config);
+                plan_log::write_flow(dir, &head, &self.past.history, self.flow.script)
             }
         };
         written.map_err(|source| {
@@ -565,7 +572,7 @@ impl<'f> Ready<'f> {
         // What an earlier start has written that was killed. What cannot be had is
         // told by `fathom ledger`.
         let _ = ledgers.catch_up();
-        records::relive(&self.checked.selected, self.flow.record.as_deref())?;
+        past::relive(&self.checked.selected, self.flow.record.as_deref())?;
         let writer = self.writer()?;
         let dir = writer.dir().to_owned();
         self.write_plan(&dir)?;

@@ -30,7 +30,7 @@ mod bytes_written;
 
 pub use bytes_written::BytesWritten;
 
-use crate::state::{ContentState, DeviceState};
+use crate::device_state::{ContentState, DeviceState};
 use crate::xdg;
 
 /// The ledgers of the devices that this user's Fathom has written to.
@@ -320,7 +320,7 @@ impl Ledgers {
 
     /// The name of the device behind a path, where it has a ledger that does not say what
     /// was done to it before this record.
-    pub(crate) fn without_history(&self, path: &Path, own: &Path) -> Option<String> {
+    pub fn without_history(&self, path: &Path, own: &Path) -> Option<String> {
         let device = self.device(path)?;
         self.ledger(&device)?;
         let state = self.state(path, Some(own)).ok()?;

@@ -11,10 +11,10 @@ use fathom_model::{Event, Point, RunStatus, StageEnd};
 use fathom_record::{Entries, Header};
 use serde_json::{Map, Value};
 
-use super::RunError;
-use super::planfile::{self, Head, PlannedStep};
 use super::stages::{StageTold, Stages, Standing};
-use crate::flow::{EndedPoint, PointOutcome};
+use crate::error::RunError;
+use crate::plan_log::{self, Head, PlannedStep};
+use crate::{EndedPoint, PointOutcome};
 
 /// How many of the last events are kept to be shown.
 const RECENT: usize = 6;
@@ -138,11 +138,11 @@ impl Progress {
     /// # Errors
     /// When its plan cannot be read.
     fn of(dir: &Path, header: &Header) -> Result<Self, RunError> {
-        let plan = match planfile::read(dir) {
+        let plan = match plan_log::read(dir) {
             Ok(plan) => Some(plan),
             Err(source) if source.kind() == std::io::ErrorKind::NotFound => None,
             Err(source) => {
-                let what = format!("its {} cannot be read: {source}", planfile::PLAN_FILE);
+                let what = format!("its {} cannot be read: {source}", plan_log::PLAN_FILE);
                 return Err(RunError::Missing(format!("{}: {what}", dir.display())));
             }
         };
@@ -199,7 +199,7 @@ impl Progress {
                 .iter()
                 .any(|it| entries.header.command.starts_with(it))
                 || entries.status.is_some()
-                || dir.join(planfile::PLAN_FILE).exists()
+                || dir.join(plan_log::PLAN_FILE).exists()
             {
                 break;
             }
@@ -291,7 +291,7 @@ impl Progress {
         let unnamed = point.is_none().then_some(*step);
         let point = match point {
             Some(point) => point.clone(),
-            None => Box::new(planfile::unnamed(name, self.repetition(name, *step))),
+            None => Box::new(plan_log::unnamed(name, self.repetition(name, *step))),
         };
         if let (None, Some(number)) = (self.unplanned, unnamed) {
             self.foreseen(&point, number);

@@ -82,7 +82,7 @@ impl LatencyFigures {
 }
 
 impl StepFigures {
-    pub(super) fn of(results: &Results, evidence: &EvidenceSum) -> Option<Self> {
+    pub(crate) fn of(results: &Results, evidence: &EvidenceSum) -> Option<Self> {
         let jobs = results.jobs.iter().filter(|job| !job.is_sum_of_clients());
         let moved: Vec<(Direction, &DirectionResult)> = jobs
             .flat_map(JobResult::directions)

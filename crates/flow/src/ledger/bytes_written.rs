@@ -55,7 +55,7 @@ impl BytesWritten {
     }
 
     /// Another start of the run begins.
-    pub(crate) fn begin_again(&mut self) {
+    pub fn begin_again(&mut self) {
         let earlier = self.bytes();
         *self = Self {
             earlier,
@@ -105,20 +105,20 @@ fn written(results: &Results) -> u64 {
 
 /// What a run has done that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EndedWork {
+pub struct EndedWork {
     /// Bytes written.
-    pub(super) bytes: u64,
+    pub bytes: u64,
     /// When it last did anything, ms since 1970 UTC.
-    pub(super) at_ms: u64,
+    pub at_ms: u64,
     /// It was in a purge then.
-    pub(super) in_purge: bool,
+    pub in_purge: bool,
 }
 
 /// What the run in a record's folder has done; `None` while it goes on.
 ///
 /// # Errors
 /// When the record cannot be read.
-pub(super) fn read(dir: &Path) -> Result<Option<EndedWork>, RecordError> {
+pub fn read(dir: &Path) -> Result<Option<EndedWork>, RecordError> {
     let mut entries = Entries::open(dir)?;
     if matches!(entries.status, None | Some(RunStatus::Running)) {
         return Ok(None);

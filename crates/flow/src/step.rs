@@ -10,8 +10,8 @@ use fathom_engine::Request;
 use fathom_model::{Event, JobSpec, Point, Stage, StageKind};
 
 use super::{Task, Work};
-use crate::plan::Load;
-use crate::run::{prepare, records};
+use crate::load::Load;
+use crate::{file_names, wants};
 
 /// One job file of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +92,7 @@ impl JobStep {
     }
 
     /// That it begins.
-    pub(super) fn told(&self) -> Event {
+    pub fn told(&self) -> Event {
         Event::Step {
             step: self.number,
             of: self.of,
@@ -103,15 +103,15 @@ impl JobStep {
 
     /// As it is run into the record `dir`: where it keeps versions, under a name that no
     /// other text has there.
-    pub(super) fn kept_in(&self, dir: &Path) -> Cow<'_, Self> {
+    pub fn kept_in(&self, dir: &Path) -> Cow<'_, Self> {
         if !self.keeps_versions {
             return Cow::Borrowed(self);
         }
         // What cannot be read the engine refuses.
-        let read = prepare::read(&self.text, &self.job_file);
+        let read = wants::read(&self.text, &self.job_file);
         let text = read.map_or_else(|_| self.text.clone(), |job| job.text);
-        let ending = records::ending(&self.job_file);
-        let name = records::job_name(dir, &self.name, ending, &text);
+        let ending = file_names::ending(&self.job_file);
+        let name = file_names::job_name(dir, &self.name, ending, &text);
         Cow::Owned(Self {
             job_file: PathBuf::from(format!("{name}.{ending}")),
             name,
@@ -141,7 +141,7 @@ impl JobStep {
     ///
     /// # Errors
     /// What cannot be written, and why.
-    pub(super) fn keep(&self, dir: &Path) -> Result<Request, (PathBuf, io::Error)> {
+    pub fn keep(&self, dir: &Path) -> Result<Request, (PathBuf, io::Error)> {
         let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
         let job_file = dir.join("jobs").join(&self.job_file);
         let write = |path: &Path, bytes: &[u8]| {
@@ -181,7 +181,7 @@ fn fresh(first: &Path, may_be_there: bool) -> io::Result<PathBuf> {
         if is_new || (may_be_there && fs::read_dir(&path)?.next().is_none()) {
             break;
         }
-        path = records::with_try(&first, attempt);
+        path = file_names::with_try(&first, attempt);
     }
     Ok(path)
 }
@@ -189,7 +189,7 @@ fn fresh(first: &Path, may_be_there: bool) -> io::Result<PathBuf> {
 /// The folder of a step's last try; `None`: there is none.
 #[must_use]
 pub fn last_try(first: &Path) -> Option<PathBuf> {
-    let later = (2..TRIES_MAX).map(|attempt| records::with_try(first, attempt));
+    let later = (2..TRIES_MAX).map(|attempt| file_names::with_try(first, attempt));
     let all = std::iter::once(first.to_owned()).chain(later);
     all.take_while(|path| path.is_dir()).last()
 }

@@ -28,8 +28,8 @@ const RATE_OVER: Duration = Duration::from_millis(100);
 const NO_DIFFERENCE_BYTES: u64 = 1 << 20;
 
 /// Counts what a run writes, and ends its steps in time.
-pub(crate) struct WriteBudget {
-    pub(crate) limits: SpendLimits,
+pub struct WriteBudget {
+    pub limits: SpendLimits,
     written: RefCell<BytesWritten>,
     /// `None` where nothing of this machine is written to.
     counter: Option<WriteCounter>,
@@ -42,7 +42,7 @@ pub(crate) struct WriteBudget {
 impl WriteBudget {
     /// For a run that has written `before` in earlier starts, and now writes to
     /// `targets` of this machine.
-    pub(crate) fn new<'p>(
+    pub fn new<'p>(
         mut before: BytesWritten,
         targets: impl IntoIterator<Item = &'p Path>,
         limits: SpendLimits,
@@ -58,7 +58,7 @@ impl WriteBudget {
     }
 
     /// Takes the next event of the run, once it is recorded.
-    pub(crate) fn take(&self, event: &Event) {
+    pub fn take(&self, event: &Event) {
         let mut written = self.written.borrow_mut();
         if matches!(event, Event::Interval { .. }) {
             written.take(&self.counted());
@@ -67,20 +67,20 @@ impl WriteBudget {
     }
 
     /// Bytes that all starts have written, by the greater of figures and kernel.
-    pub(crate) fn bytes(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         let mut written = self.written.borrow_mut();
         written.take(&self.counted());
         written.bytes()
     }
 
     /// What the ledger has of it.
-    pub(crate) fn of_jobs(&self) -> u64 {
+    pub fn of_jobs(&self) -> u64 {
         self.written.borrow().of_jobs()
     }
 
     /// Whether the limit leaves no room for something that writes so many bytes, or,
     /// where nobody knows, `least` and perhaps as many as the last interval had.
-    pub(crate) fn has_no_room(&self, writes: Option<u64>, least: impl FnOnce() -> u64) -> bool {
+    pub fn has_no_room(&self, writes: Option<u64>, least: impl FnOnce() -> u64) -> bool {
         let spent = self.bytes();
         let may_be = || match least() {
             0 => 0,
@@ -100,7 +100,7 @@ impl WriteBudget {
 
     /// Runs a step; gives whether it was ended because no more may be written. One
     /// whose bytes are known was asked for room before: nothing is kept back of it.
-    pub(crate) fn run(
+    pub fn run(
         &self,
         is_sized: bool,
         session: &mut Session<'_>,
@@ -176,7 +176,7 @@ impl WriteBudget {
 
     /// Does something else than I/O of jobs, and puts into the record what the kernel
     /// counts in it.
-    pub(crate) fn beside<T>(
+    pub fn beside<T>(
         &self,
         session: &mut Session<'_>,
         act: impl FnOnce(&mut Session<'_>) -> T,
@@ -192,7 +192,7 @@ impl WriteBudget {
     }
 
     /// That the kernel has counted more for the devices than Fathom knows of.
-    pub(crate) fn difference(&self) -> Option<String> {
+    pub fn difference(&self) -> Option<String> {
         let counter = self.counter.as_ref()?;
         let (devices, kernel) = (counter.devices(), counter.bytes());
         let figures = self.written.borrow().figures();

@@ -9,7 +9,7 @@ use fathom_model::{
 };
 
 use super::{Ending, History, Next, RoundPoint, Script, Task, Work};
-use crate::plan::Speed;
+use crate::budget::Speed;
 
 /// How it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub fn outlook(script: &dyn Script, history: &History, luck: Case) -> (Vec<Task>
 }
 
 /// As [`outlook`], and leaves the history as it will be then.
-pub(crate) fn lead(script: &dyn Script, history: &mut History, luck: Case) -> (Vec<Task>, Ending) {
+pub fn lead(script: &dyn Script, history: &mut History, luck: Case) -> (Vec<Task>, Ending) {
     let mut tasks = Vec::new();
     for _ in 0..STAGES_MAX {
         let task = match script.next(history) {

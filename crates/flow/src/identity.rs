@@ -9,13 +9,13 @@ use fathom_model::Environment;
 use fathom_model::environment::{BlockDevice, Target};
 
 /// The device or file under test, as an environment describes it.
-pub(crate) fn dut<'e>(environment: Option<&'e Environment>, dut: &Path) -> Option<&'e Target> {
+pub fn dut<'e>(environment: Option<&'e Environment>, dut: &Path) -> Option<&'e Target> {
     let targets = &environment?.targets;
     targets.iter().find(|target| target.path == dut)
 }
 
 /// What tells the target of today from that of a record; `None`: it is the same.
-pub(crate) fn difference(before: &Target, now: &Target) -> Option<String> {
+pub fn difference(before: &Target, now: &Target) -> Option<String> {
     match (&before.device, &now.device) {
         (Some(before), Some(now)) => other_device(before, now),
         (None, None) if before.path == now.path => (before.leads_to != now.leads_to).then(|| {
@@ -49,7 +49,7 @@ pub(crate) fn difference(before: &Target, now: &Target) -> Option<String> {
 
 /// What the paths that jobs use lead to.
 #[derive(Debug, Default)]
-pub(crate) struct UsedPaths {
+pub struct UsedPaths {
     /// The folders of all of them, each once.
     folders: Vec<Target>,
     /// All of them.
@@ -58,7 +58,7 @@ pub(crate) struct UsedPaths {
 
 impl UsedPaths {
     /// Follows them.
-    pub(crate) fn of<'p>(paths: impl Iterator<Item = &'p Path>) -> Self {
+    pub fn of<'p>(paths: impl Iterator<Item = &'p Path>) -> Self {
         let sys = Sys::live();
         let mut folders = BTreeMap::new();
         let mut used = Self::default();
@@ -87,14 +87,14 @@ impl UsedPaths {
     }
 
     /// What is kept of them: of most files their folder says enough.
-    pub(crate) fn kept(&self) -> Vec<Target> {
+    pub fn kept(&self) -> Vec<Target> {
         let is_special = |path: &&Target| path.device.is_some() || path.leads_to.is_some();
         let special = self.paths.iter().filter(is_special);
         self.folders.iter().chain(special).cloned().collect()
     }
 
     /// The first difference from those that a record has kept; `None` if there is none.
-    pub(crate) fn difference(&self, kept: &[Target]) -> Option<String> {
+    pub fn difference(&self, kept: &[Target]) -> Option<String> {
         // A record of an older Fathom says nothing.
         kept.first()?;
         let of = |path: &Path| kept.iter().find(|target| target.path == path);
@@ -180,7 +180,7 @@ fn other_device(before: &BlockDevice, now: &BlockDevice) -> Option<String> {
 }
 
 /// What else has changed on the machine since a record began, in words.
-pub(crate) fn changes(before: &Environment, now: &Environment) -> Vec<String> {
+pub fn changes(before: &Environment, now: &Environment) -> Vec<String> {
     let told = [
         ("the kernel", &before.kernel, &now.kernel),
         ("Fathom", &before.fathom_version, &now.fathom_version),

@@ -11,22 +11,22 @@ use fathom_model::{Event, Failure, FailureKind};
 
 /// What is looked at.
 #[derive(Debug)]
-pub(crate) struct DeviceWatch {
+pub struct DeviceWatch {
     /// The device (or file) under test.
-    pub(crate) dut: PathBuf,
+    pub dut: PathBuf,
     /// Paths that are written to.
-    pub(crate) written: Vec<PathBuf>,
+    pub written: Vec<PathBuf>,
     /// Whether there is no device at all.
-    pub(crate) simulated: bool,
+    pub simulated: bool,
     /// Whether the target was a device when the run began.
-    pub(crate) was_device: bool,
+    pub was_device: bool,
     /// Whether an engine has said that the device is gone.
-    pub(crate) gone: Cell<bool>,
+    pub gone: Cell<bool>,
 }
 
 impl DeviceWatch {
     /// Looks at an event of the run.
-    pub(crate) fn see(&self, event: &Event) {
+    pub fn see(&self, event: &Event) {
         if let Event::Failure(failure) = event {
             let gone = self.gone.get() || failure.kind == FailureKind::NoDevice;
             self.gone.set(gone);
@@ -38,7 +38,7 @@ impl DeviceWatch {
     ///
     /// # Errors
     /// What stands against it.
-    pub(crate) fn look(&self, session: &Session<'_>, control: &Control) -> Result<(), Failure> {
+    pub fn look(&self, session: &Session<'_>, control: &Control) -> Result<(), Failure> {
         session.look(&self.written, control)?;
         match self.is_gone() {
             true => Err(self.gone()),
@@ -47,7 +47,7 @@ impl DeviceWatch {
     }
 
     /// Whether the device was there and is not any more.
-    pub(crate) fn is_gone(&self) -> bool {
+    pub fn is_gone(&self) -> bool {
         if self.gone.get() || self.simulated {
             return self.gone.get();
         }
@@ -56,7 +56,7 @@ impl DeviceWatch {
     }
 
     /// The failure that says so.
-    pub(crate) fn gone(&self) -> Failure {
+    pub fn gone(&self) -> Failure {
         let what = format!("{} is gone", self.dut.display());
         Failure::new(FailureKind::NoDevice, what)
     }

@@ -23,12 +23,12 @@ use super::{
     Ready, RoundPoint, SteadyLoad, Task, Undo, Work, outlook,
     undo::{Overheard, PUT_BACK_FIRST},
 };
-use crate::plan::Load;
-use crate::run::records;
+use crate::file_names;
+use crate::load::Load;
 
 /// How a flow stopped.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub enum Stop {
     /// By itself.
     Ended(Ending),
     /// Somebody stopped it.
@@ -48,27 +48,27 @@ pub(super) enum Stop {
 }
 
 /// Runs a script within a session.
-pub(super) struct Runner<'r, 's, 'l> {
-    pub(super) ready: &'r Ready<'l>,
-    pub(super) session: &'r mut Session<'s>,
-    pub(super) control: &'r Control,
+pub struct Runner<'r, 's, 'l> {
+    pub ready: &'r Ready<'l>,
+    pub session: &'r mut Session<'s>,
+    pub control: &'r Control,
     /// The engine's time when this start of the run began, and the run's own then, in ms.
-    pub(super) began: (Duration, u64),
+    pub began: (Duration, u64),
     /// What the session's observer feeds.
-    pub(super) followers: &'r Followers<'l>,
-    pub(super) book: &'r LedgerScope,
+    pub followers: &'r Followers<'l>,
+    pub book: &'r LedgerScope,
     /// What was switched, to be put back.
-    pub(super) switched: &'r mut Switched,
-    pub(super) short: Shortage,
+    pub switched: &'r mut Switched,
+    pub short: Shortage,
 }
 
 /// What the limits left no room for.
 #[derive(Debug, Default)]
-pub(super) struct Shortage {
+pub struct Shortage {
     /// How many steps and stages.
-    pub(super) tasks: usize,
+    pub tasks: usize,
     /// The first thing that was not only left out, in a sentence.
-    pub(super) reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// How one stage stopped: `Ok(None)` when it was interrupted.
@@ -83,7 +83,7 @@ const MARGIN: Duration = Duration::from_secs(60);
 
 impl Runner<'_, '_, '_> {
     /// Runs what is left of a flow.
-    pub(super) fn run(&mut self) -> Stop {
+    pub fn run(&mut self) -> Stop {
         loop {
             if let Some(text) = self.followers.log_loss() {
                 let _ = self.session.event(Event::Note { text });
@@ -480,7 +480,7 @@ impl Runner<'_, '_, '_> {
     fn cells(&mut self, task: &Task, cells: &[RoundPoint]) -> Stopped {
         for cell in cells {
             let mut step = self.step_of(task, &cell.point.id, &cell.job_text);
-            step.raw = records::raw_name(&cell.point);
+            step.raw = file_names::raw_name(&cell.point);
             step.point = Some(cell.point.clone());
             step.deadline = Some(cell.time * 2 + MARGIN);
             let outcome = self.step(task, &step, &mut Unwatched)?;
@@ -666,7 +666,7 @@ fn scheduled(text: &str, work_dir: &Path) -> Vec<SysBlock> {
 
 /// What a run has switched, noted before it was done.
 #[derive(Debug, Default)]
-pub(super) struct Switched(Vec<Undo>);
+pub struct Switched(Vec<Undo>);
 
 impl Switched {
     /// Notes what puts back what is about to be switched, as `undo_now` tells it, unless
@@ -712,7 +712,7 @@ impl Switched {
 
     /// Puts everything back, the last first; gives what could not be. Every command
     /// is told.
-    pub(super) fn put_back(&mut self, tell: &mut dyn FnMut(Event)) -> Vec<Failure> {
+    pub fn put_back(&mut self, tell: &mut dyn FnMut(Event)) -> Vec<Failure> {
         let mut failed = Vec::new();
         for undo in self.0.drain(..).rev() {
             let issue = Overheard::default();

@@ -7,11 +7,11 @@ use std::io;
 use fathom_model::{Event, RunStatus};
 
 use super::{Ending, History};
-use crate::run::device_watch::DeviceWatch;
+use crate::device_watch::DeviceWatch;
 use crate::write_budget::WriteBudget;
 
 /// A log beside the record, for scripts that follow a run.
-pub(crate) trait RunLog {
+pub trait RunLog {
     /// The run begins, or goes on.
     fn begin(&mut self) -> io::Result<()>;
 
@@ -28,13 +28,13 @@ pub(crate) trait RunLog {
 }
 
 /// Everybody who is told what happens once it is recorded, but for who looks on.
-pub(super) struct Followers<'l> {
+pub struct Followers<'l> {
     /// `None`: nothing but what a step itself uses is looked at.
-    pub(super) looks: Option<DeviceWatch>,
-    pub(super) history: RefCell<History>,
+    pub looks: Option<DeviceWatch>,
+    pub history: RefCell<History>,
     /// Of its limits the time is that of this start of the run, the bytes are those of all
     /// its starts.
-    pub(super) budget: WriteBudget,
+    pub budget: WriteBudget,
     log: RefCell<Option<&'l mut dyn RunLog>>,
     /// Why the log has ended, until that is told.
     lost_log: Cell<Option<io::Error>>,
@@ -42,7 +42,7 @@ pub(super) struct Followers<'l> {
 
 impl<'l> Followers<'l> {
     /// Those of a run that begins, or goes on.
-    pub(super) fn new(
+    pub fn new(
         looks: Option<DeviceWatch>,
         history: History,
         budget: WriteBudget,
@@ -58,7 +58,7 @@ impl<'l> Followers<'l> {
     }
 
     /// They take the next event.
-    pub(super) fn take(&self, event: &Event) {
+    pub fn take(&self, event: &Event) {
         if let Some(looks) = &self.looks {
             looks.see(event);
         }
@@ -68,10 +68,7 @@ impl<'l> Followers<'l> {
     }
 
     /// Writes the log. That it cannot be written ends it, not the run.
-    pub(super) fn write_log(
-        &self,
-        write: impl FnOnce(&mut dyn RunLog, &History) -> io::Result<()>,
-    ) {
+    pub fn write_log(&self, write: impl FnOnce(&mut dyn RunLog, &History) -> io::Result<()>) {
         let mut log = self.log.borrow_mut();
         let history = self.history.borrow();
         let written = log.as_mut().map_or(Ok(()), |log| write(*log, &history));
@@ -82,7 +79,7 @@ impl<'l> Followers<'l> {
     }
 
     /// That the log has ended, once.
-    pub(super) fn log_loss(&self) -> Option<String> {
+    pub fn log_loss(&self) -> Option<String> {
         let error = self.lost_log.take()?;
         Some(format!(
             "the progress logs end here, they cannot be written: {error}"

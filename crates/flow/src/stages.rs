@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use fathom_model::{Event, Stage, StageEnd};
 
-use super::planfile::PlannedStage;
-use crate::flow::{EndedPoint, History, Past};
+use super::plan_log::PlannedStage;
+use crate::{EndedPoint, History, Past};
 
 /// A stage, how it ended, and how long it took in ms.
 pub type StageTold = Box<(Stage, StageEnd, u64)>;

@@ -10,7 +10,7 @@ use fathom_model::{
 use fathom_record::{Entries, Header, Writer};
 
 use super::*;
-use crate::state::ContentState;
+use crate::device_state::ContentState;
 
 /// A machine with two NVMe disks and a loop device; the drives answer that so
 /// many units were written.

@@ -66,13 +66,13 @@ pub struct Settled {
 }
 
 /// Watches one run of I/O.
-pub(super) struct Watching {
+pub struct Watching {
     watches: Vec<SteadyWatch>,
     attained: bool,
 }
 
 impl Watching {
-    pub(super) fn new(criteria: &[Criterion]) -> Self {
+    pub fn new(criteria: &[Criterion]) -> Self {
         let watch = |c: &Criterion| SteadyWatch::new(c.rule, c.ask.clone());
         Self {
             watches: criteria.iter().map(watch).collect(),
@@ -84,7 +84,7 @@ impl Watching {
         self.attained || self.watches.iter().any(SteadyWatch::is_over)
     }
 
-    pub(super) fn settled(&self) -> Settled {
+    pub fn settled(&self) -> Settled {
         Settled {
             attained: self.attained,
             verdicts: self

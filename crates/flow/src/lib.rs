@@ -5,7 +5,9 @@
 //! from nothing else. The history is made of events alone, so that a run that
 //! goes on, one that is resumed after a kill and one that is only watched agree
 //! on it. [`Flow`] runs a script into a record. A stage that has ended is not done again; one that was
-//! interrupted is done anew.
+//! interrupted is done anew. It knows no kind of run.
+
+#![forbid(unsafe_code)]
 
 use std::fmt;
 use std::path::Path;
@@ -16,30 +18,44 @@ use fathom_engine::Control;
 use fathom_engines::select::EngineHandle;
 use fathom_model::{Event, Failure, LedgerEvent, Pattern, Point, Stage, StageEnd};
 
-pub mod acts;
+pub mod budget;
 mod command;
+pub mod device_state;
+pub mod device_watch;
+pub mod error;
 mod executor;
 mod figures;
+pub mod file_names;
 mod followers;
 mod history;
+pub mod identity;
 mod jobs;
+pub mod ledger;
 mod ledger_scope;
+pub mod load;
 mod outlook;
+pub mod past;
+pub mod plan_log;
+pub mod progress;
 mod runner;
+pub mod stages;
 mod steady_load;
 mod step;
 mod tally;
 pub mod undo;
+pub mod wants;
+mod write_budget;
+pub mod xdg;
 
 pub use command::{ShellCommand, ShellEnd};
 pub use executor::{Checked, Finish, Flow, KeptPlan, Ready, RunOptions};
-pub(crate) use executor::{Extras, PastStarts};
+pub use executor::{Extras, PastStarts};
 pub use figures::{LatencyFigures, StepFigures};
-pub(crate) use followers::RunLog;
+pub use followers::RunLog;
 pub use history::{EndedStep, Gap, History, LeftOut, MeasuredStep, Past};
 pub use jobs::{Jobs, OneStage};
 pub use ledger_scope::LedgerScope;
-pub(crate) use outlook::lead;
+pub use outlook::lead;
 pub use outlook::{Case, outlook};
 pub use runner::StepWatch;
 use runner::{Runner, Stop, Switched};
@@ -280,7 +296,7 @@ impl Task {
 
 impl SteadyLoad {
     /// Its rules with their limits: what a ledger says, and what is wanted of one
-    /// ([`crate::state::WantedState::rule`]).
+    /// ([`crate::device_state::WantedState::rule`]).
     #[must_use]
     pub fn rule_text(&self) -> String {
         let all: Vec<String> = self.criteria.iter().map(ToString::to_string).collect();

@@ -7,12 +7,11 @@
 //! knows how: the true value may be one more or one less, and so the share has
 //! bounds, which are shown with it.
 
+use std::path::Path;
 use std::time::Duration;
 
 use fathom_device::Health;
 use fathom_model::{LedgerEntry, LedgerEvent, units};
-
-pub use crate::plan::{Cost, Speed};
 
 /// Bytes of a terabyte, as data sheets count (JESD218: TBW, terabytes written).
 pub const TB: f64 = 1e12;
@@ -275,6 +274,79 @@ pub fn sentence(cost: &Cost, endurance: &Endurance) -> String {
             "{time} and writes more than {bytes}: some of it as fast as the device takes it"
         ),
     }
+}
+
+/// The cost of some steps.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Cost {
+    /// How many steps.
+    pub steps: usize,
+    /// Their time together, as far as their jobs say.
+    pub duration: Duration,
+    /// Steps whose jobs do not say how long they take.
+    pub endless: usize,
+    /// The most they write, in bytes, where the jobs or the speed tell.
+    pub write_bytes: u64,
+    /// Steps that write as fast as the device takes it, with no speed known.
+    pub unbounded: usize,
+}
+
+impl Cost {
+    /// The cost of the parts of any plan: the time of each and the most it
+    /// writes, in bytes, where they are known.
+    pub fn of_parts(parts: impl IntoIterator<Item = (Option<Duration>, Option<u64>)>) -> Self {
+        let mut cost = Self::default();
+        for (time, write_bytes) in parts {
+            cost.steps += 1;
+            match time {
+                Some(time) => cost.duration += time,
+                None => cost.endless += 1,
+            }
+            match write_bytes {
+                Some(bytes) => cost.write_bytes = cost.write_bytes.saturating_add(bytes),
+                None => cost.unbounded += 1,
+            }
+        }
+        cost
+    }
+}
+
+/// How fast a device can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speed {
+    /// As the user says, in bytes per second.
+    Said(u64),
+    /// No faster than its link, in bytes per second.
+    Link(u64),
+}
+
+impl Speed {
+    /// That of the link of a device, where it has one that tells; a look at
+    /// sysfs, the device is not opened.
+    #[must_use]
+    pub fn of_link(device: &Path) -> Option<Self> {
+        let environment = fathom_device::environment(&[device.to_owned()]);
+        let device = environment.targets.into_iter().next()?.device?;
+        device.link_bytes_per_second().map(Self::Link)
+    }
+
+    /// In bytes per second.
+    #[must_use]
+    pub const fn bytes_per_second(self) -> u64 {
+        match self {
+            Self::Said(speed) | Self::Link(speed) => speed,
+        }
+    }
+}
+
+/// What is wrong with a rating that is none.
+pub const NO_RATING: &str = "not a number of terabytes like 600";
+
+/// Terabytes in bytes.
+#[must_use]
+pub fn terabytes(text: &str) -> Option<u64> {
+    let terabytes: f64 = text.parse().ok()?;
+    (terabytes.is_finite() && terabytes > 0.0).then_some((terabytes * TB) as u64)
 }
 
 #[cfg(test)]
