@@ -138,9 +138,8 @@ fn whole(result: libc::c_int, io: &Io) -> i64 {
 fn seek_and_call(fd: RawFd, io: &Io, position: u64) -> i64 {
     uninterrupted(|| {
         // SAFETY: no memory is passed.
-        if position != io.offset
-            && unsafe { libc::lseek(fd, io.offset as libc::off_t, libc::SEEK_SET) } < 0
-        {
+        let seek = || unsafe { libc::lseek(fd, io.offset as libc::off_t, libc::SEEK_SET) };
+        if position != io.offset && seek() < 0 {
             return -1;
         }
         let len = io.len as usize;
