@@ -9,7 +9,6 @@
 //! - [`ab`]: which of some settings is faster, in pairs.
 //! - [`soak`]: a job that is repeated for hours.
 //! - [`prio`]: priorities and Command Duration Limits over queue depths.
-//! - [`fio_tests`] reads the results of others' campaigns.
 //!
 //! Each is a script of `flow`. Definitions are data (`campaigns/` at the top of the workspace),
 //! embedded into the program.
@@ -23,10 +22,8 @@ mod definition;
 pub mod energized;
 mod error;
 pub mod find;
-pub mod fio_tests;
 pub mod folder;
 pub mod generate;
-pub mod imported;
 mod matrix;
 mod only;
 pub mod plan;

@@ -6,9 +6,11 @@
 
 #![forbid(unsafe_code)]
 
+pub mod configuration;
 mod diskmark;
 mod diskspd;
 mod elbencho;
+pub mod fio_tests;
 mod iostat;
 #[cfg(test)]
 mod tests;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::imported::{self, ImportedLoad};
 use fathom_fio_output::import::{self, FioOutput};
+use fathom_import::configuration::{self, ImportedLoad};
 use fathom_model::{Event, Exit, Outcome, Point, Results, RunStatus, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;
@@ -201,7 +201,7 @@ impl<'r> Told<'r> {
                 text: text.as_deref(),
             }));
         }
-        let points = imported::points(&all);
+        let points = configuration::points(&all);
         Self { reports, points }
     }
 
@@ -249,7 +249,7 @@ fn loads(source: &Source) -> Vec<ImportedReport<'_>> {
         return all;
     }
     for report in reports(source) {
-        if !imported::one_after_the_other(&report.last) {
+        if !configuration::one_after_the_other(&report.last) {
             all.push(report);
             continue;
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use fathom_campaign::fio_tests::{self, FioTestsTest};
+use fathom_import::fio_tests::{self, FioTestsTest};
 use fathom_model::{Event, Outcome, RunStatus, SkipCause, units};
 use fathom_record::{Header, RecordError, Writer};
 use serde_json::json;

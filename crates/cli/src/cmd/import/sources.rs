@@ -94,7 +94,7 @@ pub(super) struct FoundFiles {
 pub(super) fn results_of_fio_tests(paths: &[PathBuf]) -> anyhow::Result<Option<FoundFiles>> {
     for path in paths.iter().filter(|path| path.is_dir()) {
         let found = files_of(path)?;
-        if !fathom_campaign::fio_tests::are_results(&found.files) {
+        if !fathom_import::fio_tests::are_results(&found.files) {
             continue;
         }
         if paths.len() > 1 {
