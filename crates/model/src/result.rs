@@ -54,6 +54,18 @@ impl Direction {
             Self::Mixed => "mixed",
         }
     }
+
+    /// The same, as a title begins with it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Read => "Read",
+            Self::Write => "Write",
+            Self::Trim => "Trim",
+            Self::Sync => "Sync",
+            Self::Mixed => "Mixed",
+        }
+    }
 }
 
 /// Name of the sums over all hosts, which stand beside their parts as if they

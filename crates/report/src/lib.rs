@@ -5,8 +5,7 @@
 //! - [`shares`](fn@shares::shares) are the parts of the hosts in a run on several.
 //! - [`compare`] puts runs side by side, [`history`] says where a figure changed.
 //! - [`search`] and [`load_map`] draw what a run was made to answer.
-//! - [`latlog`] shows statistics of latency logs, [`prio`] what priorities and
-//!   limits did.
+//! - [`prio`] shows what priorities and limits did.
 //! - [`steady`] says when a run was steady, [`purge`] what a purge came to,
 //!   [`snia`] makes the pages of a test after SNIA's specification.
 //! - [`explain`] says what limited each step of a run, [`metrics`] what it does now.
@@ -24,7 +23,6 @@ pub mod graphs;
 pub mod history;
 pub mod html;
 mod knee;
-pub mod latlog;
 pub mod load_map;
 pub mod metrics;
 pub mod prio;

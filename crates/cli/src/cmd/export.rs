@@ -10,7 +10,7 @@ use fathom_campaign::Only;
 use fathom_document::sweep::{CampaignRecord, read_sweep};
 use fathom_model::{Exit, text as foreign, units};
 use fathom_report::export::{self, NotExported, Separated};
-use fathom_report::graphs::safe_path;
+use fathom_sheet::graph::safe_path;
 use serde::Serialize;
 
 use super::{ExitError, Global, archived, show, write_named};

@@ -90,7 +90,7 @@ documents! {
     "fathom.job-check/1": "schemas/job-check-1.json", of::<job::CheckDocument<'_>>;
     "fathom.job-file/1": "schemas/job-file-1.json", of::<job::from_cmdline::JobFileDocument>;
     "fathom.job-show/1": "schemas/job-show-1.json", of::<job::ShowDocument>;
-    "fathom.lat/1": "schemas/lat-1.json", of::<fathom_report::latlog::LatDocument<'_>>;
+    "fathom.lat/1": "schemas/lat-1.json", of::<fathom_logs::latlog::LatDocument<'_>>;
     "fathom.ledger-device/1": "schemas/ledger-device-1.json", of::<ledger::DeviceHistory<'_>>;
     "fathom.ledger-list/1": "schemas/ledger-list-1.json", of::<ledger::DeviceList<'_>>;
     "fathom.pages/1": "schemas/pages-1.json", of::<pages::PagesDocument>;

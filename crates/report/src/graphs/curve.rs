@@ -4,16 +4,17 @@
 use fathom_analysis::{
     Best, Curve, Estimate, PointResult, RepeatedFigures, SweepOutcome, best, measured_of,
 };
-use fathom_model::Direction;
-
-use super::metric::PointMetric;
-use super::{DIRECTIONS, safe_path, words};
 use fathom_document::sweep::CampaignRecord;
+use fathom_model::Direction;
 use fathom_sheet::chart::palette::{Dash, Ink, Marker, Srgb, of_direction};
 use fathom_sheet::chart::{
     Chart, ChartAxis, Ends, Layer, Note, NoteKind, Panel, Quantity, Scale, Shape, Size, Theme,
 };
 use fathom_sheet::graph::Graph;
+use fathom_sheet::graph::safe_path;
+
+use super::metric::PointMetric;
+use super::{DIRECTIONS, words};
 
 /// Percentiles that have curves: the middle, and the tails that people promise.
 const PERCENTILES: [(f64, &str); 3] = [(50.0, "p50"), (99.0, "p99"), (99.9, "p99.9")];
@@ -256,7 +257,7 @@ impl<'a> GraphContext<'a> {
         let labelled: Vec<(f64, f64)> = panel.notes.iter().map(|label| label.at).collect();
         let unlabelled = each.filter(|number| !labelled.contains(&number.at));
         panel.notes.extend(unlabelled);
-        let what = format!("{} {}", words::direction(dir), metric.word());
+        let what = format!("{} {}", dir.title(), metric.word());
         let mut chart = self.chart(&what, panel, self.footer.clone());
         chart.description = describe(&what, &self.x.title, &chart.panels[0].notes[..described]);
         Some(chart)
@@ -345,7 +346,7 @@ impl<'a> GraphContext<'a> {
                     ..Ink::new(of_direction(dir))
                 };
                 panel.layers.push(Layer {
-                    name: Some(words::direction(dir).to_lowercase()),
+                    name: Some(dir.title().to_lowercase()),
                     shape: Shape::Curve(points),
                     ink,
                 });
@@ -391,7 +392,7 @@ impl<'a> GraphContext<'a> {
         }
         panel.layers.extend(named_once(doubtful));
         panel.layers.extend(left_out(self.series));
-        let what = format!("{} latency percentiles", words::direction(dir));
+        let what = format!("{} latency percentiles", dir.title());
         Some(self.chart(&what, panel, self.footer.clone()))
     }
 }

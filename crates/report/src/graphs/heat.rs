@@ -3,16 +3,16 @@
 use std::collections::BTreeSet;
 
 use fathom_analysis::{Curve, SweepOutcome};
+use fathom_document::sweep::CampaignRecord;
 use fathom_model::Direction;
+use fathom_sheet::chart::palette::Ink;
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Scale, Shape, Size};
+use fathom_sheet::graph::Graph;
 
 use super::curve::{good, hollow};
 use super::metric::PointMetric;
 use super::overview::path;
 use super::{DIRECTIONS, words};
-use fathom_document::sweep::CampaignRecord;
-use fathom_sheet::chart::palette::Ink;
-use fathom_sheet::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Scale, Shape, Size};
-use fathom_sheet::graph::Graph;
 
 /// A chart for each metric and direction; none when the series make no grid.
 pub(super) fn of_folder(record: &CampaignRecord, folder: &str, series: &[&Curve]) -> Vec<Graph> {
@@ -130,7 +130,7 @@ impl<'a> SeriesGrid<'a> {
         panel.layers.extend(hollow(doubtful, Ink::of_place(0)));
         panel.colors = Some(metric.axis(&Scale::Log2));
         let points = self.rows.iter().flat_map(|(_, series)| &series.points);
-        let what = format!("{} {}", words::direction(dir), metric.word());
+        let what = format!("{} {}", dir.title(), metric.word());
         let name = if folder.is_empty() {
             "all series"
         } else {

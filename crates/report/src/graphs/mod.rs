@@ -7,7 +7,6 @@
 mod curve;
 mod heat;
 mod hosts;
-pub mod logs;
 mod metric;
 mod options;
 pub(crate) mod overlay;
@@ -21,7 +20,6 @@ mod tests;
 
 use fathom_analysis::Curve;
 use fathom_model::Direction;
-use fathom_model::text::is_hidden;
 
 use fathom_document::sweep::CampaignRecord;
 use fathom_sheet::graph::Graph;
@@ -70,33 +68,4 @@ pub fn of_campaign(
         graphs.extend(heat::of_folder(record, folder, &together));
     }
     (graphs, not_drawn)
-}
-
-/// A path that stays below the folder it is put into, whatever a record says.
-#[must_use]
-pub fn safe_path(name: &str) -> String {
-    let part = |part: &str| {
-        let clean: String = part
-            .chars()
-            .map(|c| if is_hidden(c) || c == '\\' { '-' } else { c })
-            .collect();
-        match clean.as_str() {
-            "." | ".." => "-".to_owned(),
-            // A file's name has at most 255 bytes (NAME_MAX), and an ending follows.
-            long if long.len() > 180 => {
-                let end = (0..=180).rev().find(|&end| long.is_char_boundary(end));
-                long[..end.unwrap_or(0)].to_owned()
-            }
-            _ => clean,
-        }
-    };
-    let parts: Vec<String> = name
-        .split('/')
-        .filter(|p| !p.is_empty())
-        .map(part)
-        .collect();
-    if parts.is_empty() {
-        return "series".to_owned();
-    }
-    parts.join("/")
 }

@@ -4,14 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fathom_analysis::{Curve, PointResult};
+use fathom_document::sweep::CampaignRecord;
+use fathom_sheet::chart::Size;
+use fathom_sheet::graph::Graph;
 
 use super::metric::PointMetric;
 use super::overview::{chart, path};
 use super::words::last;
 use super::{DIRECTIONS, NotDrawn};
-use fathom_document::sweep::CampaignRecord;
-use fathom_sheet::chart::Size;
-use fathom_sheet::graph::Graph;
 
 /// What is drawn over what.
 #[derive(Debug, Clone)]
@@ -159,7 +159,10 @@ fn drawn(record: &CampaignRecord, name: &str, lines: &[Curve], axes: &GraphAxes)
             .map_or_else(String::new, |by| format!("-by-{by}"));
         let file = format!("{}{letter}-over-{}{by}", axes.y.stem(), axes.x);
         graphs.extend(chart(record, name, &lines, axes.y, dir).map(|chart| Graph {
-            path: path(name, &super::safe_path(&file).replace('/', "-")),
+            path: path(
+                name,
+                &fathom_sheet::graph::safe_path(&file).replace('/', "-"),
+            ),
             chart,
             size: Size {
                 height: 500.0,

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use fathom_analysis::{Curve, PointResult, Sweep};
 use fathom_model::Direction;
+use fathom_sheet::chart::palette::{CURVES, Ink};
+use fathom_sheet::chart::{Chart, ChartAxis, Layer, Panel, Quantity, Scale, Shape};
 
 use super::curve::{doubtful_points, error_bars, good, hollow, left_out, named_once};
 use super::metric::PointMetric;
 use super::time::{self, StepIops};
 use super::{DIRECTIONS, words};
-use fathom_sheet::chart::palette::{CURVES, Ink};
-use fathom_sheet::chart::{Chart, ChartAxis, Layer, Panel, Quantity, Scale, Shape};
 
 /// What the sides are called.
 const SIDES: [&str; 2] = ["A", "B"];
@@ -73,8 +73,8 @@ fn chart(sides: [&[&Curve]; 2], dir: Direction) -> Option<Chart> {
     let panels: Vec<Panel> = panels.into_iter().flatten().collect();
     let name = either(&first.name, &sides[1].first()?.name);
     let title = match name.as_str() {
-        "" => words::direction(dir).to_owned(),
-        name => format!("{} · {name}", words::direction(dir)),
+        "" => dir.title().to_owned(),
+        name => format!("{} · {name}", dir.title()),
     };
     let mut footer: Vec<String> = Vec::new();
     for (side, curves) in SIDES.into_iter().zip(sides) {
@@ -213,7 +213,7 @@ fn step_over_time(sides: [&[&StepIops]; 2]) -> Option<Chart> {
     let dirs = [Direction::Read, Direction::Write, Direction::Trim];
     let both = dirs.into_iter().filter(|&dir| has(a, dir) && has(b, dir));
     let panels = both.map(|dir| {
-        let title = format!("{} IOPS", words::direction(dir));
+        let title = format!("{} IOPS", dir.title());
         let mut panel = time::panel(&title, Quantity::Rate, Scale::Linear);
         for (place, (name, side)) in SIDES.into_iter().zip(sides).enumerate() {
             let runs = side.iter().filter_map(|step| step.of.get(&dir));

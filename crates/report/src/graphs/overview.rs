@@ -2,15 +2,15 @@
 //! a profile.
 
 use fathom_analysis::{Curve, PointResult};
+use fathom_document::sweep::CampaignRecord;
 use fathom_model::Direction;
+use fathom_sheet::chart::palette::Ink;
+use fathom_sheet::chart::{Chart, Layer, Panel, Shape, Size};
+use fathom_sheet::graph::{Graph, safe_path};
 
 use super::curve::{curve, doubtful_points, good, hollow, named_once, numbers};
 use super::metric::PointMetric;
-use super::{DIRECTIONS, safe_path, words};
-use fathom_document::sweep::CampaignRecord;
-use fathom_sheet::chart::palette::Ink;
-use fathom_sheet::chart::{Chart, Layer, Panel, Shape, Size};
-use fathom_sheet::graph::Graph;
+use super::{DIRECTIONS, words};
 
 /// The folders that hold two or more series over the same option, with those.
 pub(super) fn folders<'a>(series: &[&'a Curve]) -> Vec<(&'a str, Vec<&'a Curve>)> {
@@ -112,7 +112,7 @@ pub(super) fn chart(
     }
     panel.layers.extend(named_once(doubtful));
     let points = series.iter().flat_map(|series| &series.points);
-    let what = format!("{} {}", words::direction(dir), metric.word());
+    let what = format!("{} {}", dir.title(), metric.word());
     Some(Chart {
         title: format!(
             "{what} · {}",

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use fathom_analysis::rate::Rate;
+use fathom_document::attempts::Counting;
 use fathom_model::{Direction, Event, Sample};
 use fathom_record::{Entries, RecordError};
-
-use super::hosts::Hosts;
-use super::{safe_path, words};
-use fathom_document::attempts::Counting;
 use fathom_sheet::chart::palette::{Dash, Ink, of_direction};
 use fathom_sheet::chart::reduce::CurveReducer;
 use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
-use fathom_sheet::graph::Graph;
+use fathom_sheet::graph::{Graph, safe_path};
+
+use super::hosts::Hosts;
+use super::words;
 
 /// The graphs over time of all steps that `wanted` chooses by their names (a
 /// point's id), in memory that does not grow with the length of the run.
@@ -277,7 +277,7 @@ impl GraphStep {
         let mut bw = panel("Bandwidth", Quantity::BytesPerSecond, Scale::Linear);
         let mut clat = panel("Completion latency", Quantity::Latency, Scale::Log10);
         for (&dir, curves) in &self.curves {
-            let name = words::direction(dir).to_lowercase();
+            let name = dir.title().to_lowercase();
             // The means have the look, and so the place in the legend, of the rates.
             for (panel, stream) in [
                 (&mut iops, &curves.iops),

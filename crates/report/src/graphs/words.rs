@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use fathom_analysis::{Curve, PointResult, SweepOutcome, engines_of};
-use fathom_model::{Direction, Environment, units};
+use fathom_model::{Environment, units};
 
 use fathom_document::folding::{Folded, cause};
 use fathom_document::sweep::CampaignRecord;
@@ -60,17 +60,6 @@ fn at_all(option: &str, values: &[u64]) -> String {
         "bs" | "blocksize" => format!("with blocks of {written}"),
         "rwmixread" => format!("at {written} % reads"),
         other => format!("at {other} {written}"),
-    }
-}
-
-/// The direction as a title begins with it.
-pub(super) fn direction(dir: Direction) -> &'static str {
-    match dir {
-        Direction::Read => "Read",
-        Direction::Write => "Write",
-        Direction::Trim => "Trim",
-        Direction::Sync => "Sync",
-        Direction::Mixed => "Mixed",
     }
 }
 

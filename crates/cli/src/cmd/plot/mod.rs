@@ -5,8 +5,8 @@ mod read;
 
 use std::path::{Path, PathBuf};
 
+use fathom_logs::graphs::{Logs, of_logs};
 use fathom_model::Exit;
-use fathom_report::graphs::logs::{Logs, of_logs};
 use fathom_sheet::graph::Graph;
 use serde::Serialize;
 

@@ -8,8 +8,8 @@ use std::thread;
 use fathom_analysis::latlog::Timeline;
 use fathom_device::threads;
 use fathom_fio_output::log::{self, BinLayout, Collect, Histograms, Log, LogError, Options};
+use fathom_logs::graphs::JobLog;
 use fathom_model::{LogEntry, LogKind, PrioColumn, units};
-use fathom_report::graphs::logs::JobLog;
 
 use super::find::FoundLog;
 use crate::cmd::fiolog::{self, LogReading};

@@ -2,14 +2,13 @@
 
 use fathom_analysis::latlog::{DirectionTrack, Timeline, TimelineSlice};
 use fathom_model::{LogKind, units};
+use fathom_sheet::chart::palette::{Dash, Ink, Srgb, of_direction};
+use fathom_sheet::chart::{Chart, Layer, Panel, Shape};
+use fathom_sheet::graph::Graph;
 
 use super::{
     Logs, by_direction, graph, has_distribution, latency_axis, middle, subtitle, time_axis, title,
 };
-use crate::graphs::words;
-use fathom_sheet::chart::palette::{Dash, Ink, Srgb, of_direction};
-use fathom_sheet::chart::{Chart, Layer, Panel, Shape};
-use fathom_sheet::graph::Graph;
 
 /// Percent, name, and how its line is broken. Above the last is the largest.
 const LEVELS: [(f64, &str, Dash); 4] = [
@@ -37,7 +36,7 @@ pub(super) fn of(logs: &Logs, kind: LogKind, all: &Timeline) -> Option<Graph> {
     let panels = of.iter().map(|track| {
         let prefix = match of.len() {
             1 => String::new(),
-            _ => format!("{} ", words::direction(track.dir).to_lowercase()),
+            _ => format!("{} ", track.dir.title().to_lowercase()),
         };
         (track.dir, panel(kind, &coarse, track, &prefix))
     });

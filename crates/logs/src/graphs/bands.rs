@@ -5,13 +5,12 @@ use std::collections::BTreeMap;
 
 use fathom_analysis::latlog::Timeline;
 use fathom_model::{Direction, LogKind, units};
-
-use super::lines::{COUNTED, axis, scaled};
-use super::{JobLog, Logs, SIZE, graph, subtitle, time_axis, title};
-use crate::graphs::words;
 use fathom_sheet::chart::palette::{Dash, Ink, Srgb, of_direction};
 use fathom_sheet::chart::{Chart, Layer, Panel, Shape, Size};
 use fathom_sheet::graph::Graph;
+
+use super::lines::{COUNTED, axis, scaled};
+use super::{JobLog, Logs, SIZE, graph, subtitle, time_axis, title};
 
 /// Jobs that have a line each; of more there are sums and bands.
 pub(super) const LINES_MAX: usize = 8;
@@ -48,7 +47,7 @@ pub(super) fn of_kind(logs: &Logs, kind: LogKind) -> Option<Graph> {
     let several = directions.len() > 1;
     for dir in directions {
         let prefix = match several {
-            true => format!("{} ", words::direction(dir).to_lowercase()),
+            true => format!("{} ", dir.title().to_lowercase()),
             false => String::new(),
         };
         let steps = steps(kind, &of, dir, step_ms);

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use fathom_analysis::latlog::{Timeline, TimelineSlice};
 use fathom_model::log::class_name;
 use fathom_model::{LogKind, PrioColumn, units};
-
-use super::percentiles::{at, word};
-use super::{Logs, SIZE, graph, heat, latency_axis, middle, subtitle, time_axis, title};
 use fathom_sheet::chart::palette::{Dash, Ink};
 use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
 use fathom_sheet::graph::Graph;
+
+use super::percentiles::{at, word};
+use super::{Logs, SIZE, graph, heat, latency_axis, middle, subtitle, time_axis, title};
 
 /// Steps of time at most.
 const STEPS_MAX: u64 = 256;

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use fathom_analysis::latlog::{DirectionTrack, Timeline};
 use fathom_model::histogram::bounds_of;
 use fathom_model::{LogKind, units};
+use fathom_sheet::chart::palette::{BLUE, Ink};
+use fathom_sheet::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
+use fathom_sheet::graph::Graph;
 
 use super::percentiles::word;
 use super::{
     Logs, by_direction, graph, has_distribution, latency_axis, subtitle, time_axis, title,
 };
-use fathom_sheet::chart::palette::{BLUE, Ink};
-use fathom_sheet::chart::{Chart, ChartAxis, Ends, HeatCell, Layer, Panel, Quantity, Scale, Shape};
-use fathom_sheet::graph::Graph;
 
 /// Columns at most: three pixels each.
 const COLUMNS: u64 = 256;

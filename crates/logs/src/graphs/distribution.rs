@@ -4,13 +4,12 @@
 use fathom_analysis::latlog::{Timeline, TimelineSlice};
 use fathom_model::histogram::bounds_of;
 use fathom_model::{Histogram, LogKind};
-
-use super::percentiles::word;
-use super::{Logs, SIZE, classes, graph, has_distribution, latency_axis, subtitle, title};
-use crate::graphs::words;
 use fathom_sheet::chart::palette::{Ink, of_direction};
 use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape, Size};
 use fathom_sheet::graph::Graph;
+
+use super::percentiles::word;
+use super::{Logs, SIZE, classes, graph, has_distribution, latency_axis, subtitle, title};
 
 /// Places on the axis of percentiles: each is ten times as far from 100 %.
 const NINES: [&str; 7] = [
@@ -119,7 +118,7 @@ fn populations(logs: &Logs, kind: LogKind, all: &Timeline) -> Vec<Population> {
     of.map(|track| {
         let (histogram, max_ns) = together(&track.slices);
         Population {
-            name: words::direction(track.dir).to_owned(),
+            name: track.dir.title().to_owned(),
             ink: Ink::new(of_direction(track.dir)),
             histogram,
             max_ns,

@@ -1,8 +1,8 @@
 use fathom_model::LogEntry;
-
-use super::*;
 use fathom_sheet::chart::drawn::check;
 use fathom_sheet::chart::{Shape, Theme};
+
+use super::*;
 
 fn log(job: u64, lines: u64, dirs: u64, value: impl Fn(u64) -> u64) -> JobLog {
     let mut timeline = Timeline::new(true);

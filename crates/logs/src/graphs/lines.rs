@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 
 use fathom_analysis::latlog::{DirectionTrack, Timeline, TimelineSlice};
 use fathom_model::{Direction, LogKind, units};
-
-use super::{JobLog, Logs, SIZE, graph, latency_axis, middle, subtitle, time_axis, title};
-use crate::graphs::words;
 use fathom_sheet::chart::palette::{CURVES, Dash, Ink, Srgb, of_direction};
 use fathom_sheet::chart::{Chart, ChartAxis, Ends, Layer, Panel, Quantity, Scale, Shape};
 use fathom_sheet::graph::Graph;
+
+use super::{JobLog, Logs, SIZE, graph, latency_axis, middle, subtitle, time_axis, title};
 
 /// Points of all lines together: beyond, the picture would grow and not what is seen.
 const POINTS_MAX: usize = 40_000;
@@ -114,7 +113,7 @@ fn lines(logs: &Logs, kind: LogKind) -> Vec<LogLine<'_>> {
         .into_iter()
         .enumerate()
         .map(|(place, (log, track))| {
-            let dir = words::direction(track.dir).to_lowercase();
+            let dir = track.dir.title().to_lowercase();
             let name = match (several, mixed) {
                 (false, _) => dir,
                 (true, false) => log.job.clone(),

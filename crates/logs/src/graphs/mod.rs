@@ -18,9 +18,8 @@ mod tests;
 use fathom_analysis::latlog::{DirectionTrack, Timeline};
 use fathom_model::{Direction, LogKind, PrioColumn, units};
 
-use super::{safe_path, words};
 use fathom_sheet::chart::{Chart, ChartAxis, Ends, Panel, Quantity, Scale, Size};
-use fathom_sheet::graph::Graph;
+use fathom_sheet::graph::{Graph, safe_path};
 
 /// Size of these plots: what fio's own have on paper.
 const SIZE: Size = Size {
@@ -152,7 +151,7 @@ fn by_direction(panels: Vec<(Direction, Panel)>, title: &str) -> (Vec<Panel>, Si
     let height = SIZE.height + 260.0 * panels.len().saturating_sub(1) as f64;
     let panels = panels.into_iter().map(|(dir, mut panel)| {
         if several {
-            let dir = words::direction(dir);
+            let dir = dir.title();
             panel.y.title = format!("{dir} {}", title.to_lowercase());
         }
         panel
