@@ -152,7 +152,7 @@ LIST = re.compile(r'for \w+ in \[((?:\s*"[\w.-]+",?)+)\]\s*\{[^{}]*program\(')
 
 def rust(name):
     source = re.sub(r"^[ \t]*//.*", "", open(name).read(), flags=re.M)
-    inside = re.match(r"crates/testkit|crates/\w+/tests|bench", name)
+    inside = re.match(r"crates/testkit|crates/[\w-]+/tests|bench", name)
     for found in [*RUST.finditer(source), *LIST.finditer(source)]:
         if inside or found[0].startswith("Command::new"):
             for program in set(re.findall(PROGRAM, found[0])) - set(OURS):
