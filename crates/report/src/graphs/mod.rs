@@ -1,6 +1,6 @@
 //! The graphs of a run: which there are, what each shows, what its file is called.
 //!
-//! A [`Graph`] is a [`Chart`] with a path. [`of_campaign`] makes those of a
+//! A [`Graph`] is a [`fathom_sheet::chart::Chart`] with a path. [`of_campaign`] makes those of a
 //! campaign's curves, [`over_time`](time::over_time) those of samples. Names and
 //! contents are described in docs/GRAPHS.md.
 
