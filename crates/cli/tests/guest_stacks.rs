@@ -8,7 +8,7 @@ use fathom_testkit::{Guest, skip};
 use serde_json::Value;
 
 use crate::guests::{GUEST, MIB, disk_of};
-use crate::stacks::is_long;
+use crate::stacks::{self, is_long, path_line};
 
 /// What is made of the disks A and B, what path it has, and what undoes it.
 const MADE: [(&str, &str, &str, &str); 4] = [
@@ -52,22 +52,10 @@ const JOBS: [(&str, &str, Option<&str>); 4] = [
     ("unsynced writes", "rw=randwrite", Some("unsynced_writes")),
 ];
 
-const OF_STACKS: [&str; 5] = [
-    "in_memory",
-    "cached_reads",
-    "cached_below",
-    "unsynced_writes",
-    "nothing_read",
-];
-
 /// What `fathom doctor PATH` says.
 fn line_of(guest: &mut Guest, path: &str) -> String {
     let told = guest.run(&format!("fathom doctor {path} --json"));
-    let document: Value =
-        serde_json::from_str(&told.stdout).unwrap_or_else(|e| panic!("{e}: {told:?}"));
-    let checks = document["checks"].as_array().unwrap();
-    let mut its = checks.iter().filter(|check| check["topic"] == "paths");
-    its.next().unwrap()["found"].as_str().unwrap().to_owned()
+    path_line(&serde_json::from_str(&told.stdout).unwrap_or_else(|e| panic!("{e}: {told:?}")))
 }
 
 /// The kinds of findings about what lies below.
@@ -78,13 +66,8 @@ fn findings(guest: &mut Guest, options: &str, path: &str) -> Vec<String> {
     ));
     let ran = guest.must("cd /tmp && fathom job run s.fio -q --json --engine native");
     let document: Value = serde_json::from_str(&ran).unwrap();
-    let reasons = document["verdict"]["reasons"].as_array().unwrap().iter();
-    let kinds = reasons.filter(|it| it["level"] != "valid");
-    let kinds = kinds.filter_map(|it| it["kind"].as_str());
-    kinds
-        .filter(|kind| OF_STACKS.contains(kind))
-        .map(str::to_owned)
-        .collect()
+    let found = stacks::findings(&document).into_iter();
+    found.map(|(kind, _)| kind.to_owned()).collect()
 }
 
 #[test]

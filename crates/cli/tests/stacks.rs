@@ -12,6 +12,7 @@ use serde_json::Value;
 
 mod places;
 
+use crate::quick::support::SMALL_GROUP;
 use places::{BYTES, Made, Place, Traits};
 
 type Row = (&'static str, fn() -> Made);
@@ -134,12 +135,18 @@ const OF_STACKS: [&str; 6] = [
     "nothing_read",
 ];
 
-fn told(document: &Value) -> Label {
+/// Those of a run that speak against it, each with its level.
+pub(crate) fn findings(document: &Value) -> Vec<(&str, &str)> {
     let reasons = document["verdict"]["reasons"].as_array();
-    let its = reasons.into_iter().flatten();
-    let its = its.filter(|it| OF_STACKS.contains(&it["kind"].as_str().unwrap()));
-    let mut levels: Vec<&str> = its.map(|it| it["level"].as_str().unwrap()).collect();
-    levels.retain(|level| *level != "valid");
+    let all = reasons.into_iter().flatten();
+    let all = all.map(|it| (it["kind"].as_str().unwrap(), it["level"].as_str().unwrap()));
+    all.filter(|(kind, level)| OF_STACKS.contains(kind) && *level != "valid")
+        .collect()
+}
+
+fn told(document: &Value) -> Label {
+    let found = findings(document);
+    let levels: Vec<&str> = found.iter().map(|(_, level)| *level).collect();
     match levels.contains(&"invalid") {
         true => Label::Invalid,
         false if levels.is_empty() => Label::Valid,
@@ -238,7 +245,7 @@ impl Filled {
 
 /// What `quick` says of a place that it should not: memory for a disk, or the reverse.
 fn wrong_in_quick(bench: &ProgramUnderTest, place: &Place) -> Option<String> {
-    let group = bench.file("small.toml", GROUP);
+    let group = bench.file("small.toml", SMALL_GROUP);
     let words = ["quick", "here", place.path.to_str().unwrap(), "--json"];
     let output = bench.run(&[&words[..], &["--group", group.to_str().unwrap()]].concat());
     let text = String::from_utf8_lossy(&output.stdout);
@@ -250,22 +257,6 @@ fn wrong_in_quick(bench: &ProgramUnderTest, place: &Place) -> Option<String> {
     (!is_right).then(|| format!("quick, in memory {is_memory}: {text}"))
 }
 
-/// A small series for it.
-const GROUP: &str = r#"
-format = "fathom-quick-group"
-version = 1
-name = "small"
-size = "2M"
-runtime_s = 1
-options = ["fallocate=none", "refill_buffers"]
-[[series]]
-title = "series"
-tests = [
-  { name = "write", files = 2, engine = "sync", depth = 1, bs = "64k", rw = "write", options = ["end_fsync=1"], init = true },
-  { name = "read", files = 2, engine = "sync", depth = 1, bs = "4k", rw = "randread" },
-]
-"#;
-
 /// The page cache gives up a file or device.
 fn forgotten(path: &Path) {
     let file = fs::File::open(path).unwrap();
@@ -275,7 +266,11 @@ fn forgotten(path: &Path) {
 /// What `fathom doctor PATH` says.
 fn line_of(bench: &ProgramUnderTest, path: &Path) -> String {
     let output = bench.run(&["doctor", path.to_str().unwrap(), "--json"]);
-    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    path_line(&serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// The stack of the one path in a document of `fathom doctor`.
+pub(crate) fn path_line(document: &Value) -> String {
     let checks = document["checks"].as_array().unwrap();
     let mut its = checks.iter().filter(|check| check["topic"] == "paths");
     its.next().unwrap()["found"].as_str().unwrap().to_owned()

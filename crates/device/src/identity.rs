@@ -250,10 +250,8 @@ pub fn file_system(sys: &Sys, path: &Path) -> Option<FileSystem> {
 }
 
 fn file_system_among(sys: &Sys, mounts: &[Mount], path: &Path) -> Option<FileSystem> {
-    let path = existing(path)?;
-    let number = numbers(fs::metadata(&path).ok()?.dev());
+    let (path, mount) = mounts::of_path(mounts, path)?;
     let room = rustix::fs::statvfs(&path).ok()?;
-    let mount = mounts::holding(mounts, &path, number)?;
     let disk = mount.device(sys);
     Some(FileSystem {
         kind: mount.kind.clone(),

@@ -3,9 +3,11 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::sys::{Sys, SysBlock, names_in};
+use crate::identity::existing;
+use crate::sys::{Sys, SysBlock, names_in, numbers};
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,6 +125,14 @@ pub fn holding<'m>(mounts: &'m [Mount], path: &Path, number: (u32, u32)) -> Opti
             .max_by_key(|m| m.point.as_os_str().len())
     };
     longest(true).or_else(|| longest(false))
+}
+
+/// The mount of a path, or of the nearest folder above it that exists, and which that is.
+pub(crate) fn of_path<'m>(mounts: &'m [Mount], path: &Path) -> Option<(PathBuf, &'m Mount)> {
+    let path = existing(path)?;
+    let number = numbers(fs::metadata(&path).ok()?.dev());
+    let mount = holding(mounts, &path, number)?;
+    Some((path, mount))
 }
 
 /// The mounts that this process sees.

@@ -4,16 +4,15 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use fathom_model::environment::is_in_memory;
 use fathom_model::{LayerKind, StackLayer};
 
 use crate::cow;
-use crate::identity::{self, existing};
+use crate::identity;
 use crate::mounts::{self, Mount};
-use crate::sys::{Sys, SysBlock, names_in, numbers};
+use crate::sys::{Sys, SysBlock, names_in};
 
 /// Layers under each other at the most: more than anybody builds. A cycle ends there.
 const DEPTH_MOST: u32 = 16;
@@ -77,9 +76,7 @@ impl Walk<'_> {
         if let Some(node) = self.sys.by_path(path) {
             return Some(self.of_device(&node, depth));
         }
-        let path = existing(path)?;
-        let number = numbers(fs::metadata(&path).ok()?.dev());
-        let mount = mounts::holding(self.mounts, &path, number)?;
+        let (path, mount) = mounts::of_path(self.mounts, path)?;
         Some(self.of_mount(mount, &path, depth))
     }
 

@@ -334,7 +334,7 @@ impl<'f> Flow<'f> {
 /// What a record holds that a plan goes on with.
 #[derive(Debug, Default)]
 pub struct PastStarts {
-    /// What its header says; `None`: there is no record yet.
+    /// The record's header; `None` before there is a record.
     pub header: Option<Header>,
     /// What has been done.
     pub history: History,

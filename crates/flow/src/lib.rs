@@ -5,7 +5,7 @@
 //! from nothing else. The history is made of events alone, so that a run that
 //! goes on, one that is resumed after a kill and one that is only watched agree
 //! on it. [`Flow`] runs a script into a record. A stage that has ended is not done again; one that was
-//! interrupted is done anew. It knows no kind of run.
+//! interrupted is done anew. This crate does not depend on any kind of run.
 
 #![forbid(unsafe_code)]
 

@@ -267,8 +267,8 @@ impl Wants {
         Err(RunError::Input(first(told(&self.sim_lacks))))
     }
 
-    /// Whether all targets are what they seem and may be written to; `told` is how a refusal
-    /// is told.
+    /// Whether all targets are what they seem and may be written to; `told` turns a refusal into
+    /// text.
     ///
     /// # Errors
     /// Everything that stands against it.

@@ -99,8 +99,8 @@ impl Plan {
     /// As it is kept in a record: devices must be named again.
     ///
     /// # Errors
-    /// When it cannot be written as JSON: a path in it is not UTF-8. Of those that were given
-    /// this was told before, so that it is that of the current folder.
+    /// When a path in it is not UTF-8, which JSON cannot hold. Paths on the command line have
+    /// been checked before, so it is the current folder's.
     pub fn kept(mut self) -> anyhow::Result<serde_json::Value> {
         self.options().destroy.clear();
         serde_json::to_value(self).map_err(|error| match std::env::current_dir() {

@@ -4,14 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use super::EvidenceReading;
-use crate::identity::existing;
 use crate::mounts;
 use crate::process::{Process, pids};
-use crate::sys::{Sys, names_in, numbers};
+use crate::sys::{Sys, names_in};
 
 /// Processes with more threads than that are not looked at: it would cost more than it tells.
 const MOST_THREADS: usize = 4096;
@@ -123,9 +121,9 @@ fn all(sys: &Sys, root: u32) -> Option<BTreeMap<String, TaskTimes>> {
     Some(found)
 }
 
-/// The process that this one has started, and that another runs in or under: a parent has
-/// what the children had read that it has waited for, and nobody waits for it before it is
-/// looked at.
+/// The child of this process that is `process` or one of its ancestors. The kernel adds what a
+/// process read to its parent's counter when the parent waits for it, and this child is waited
+/// for only after its last reading.
 fn started_here(sys: &Sys, process: u32) -> u32 {
     let parent = |pid: &u32| Some(Process::of(sys, &pid.to_string())?.parent);
     let mut above = std::iter::successors(Some(process), parent).take(DEPTH_MOST);
@@ -133,7 +131,7 @@ fn started_here(sys: &Sys, process: u32) -> u32 {
     above.find(is_child).unwrap_or(process)
 }
 
-/// What storage delivered to a process, and to the children that it has waited for, in bytes.
+/// Bytes that storage delivered to a process and to the children it has waited for.
 fn read_bytes(sys: &Sys, process: &str) -> Option<u64> {
     let text = fs::read_to_string(sys.path(format!("/proc/{process}/io"))).ok()?;
     let mut lines = text.lines();
@@ -145,14 +143,11 @@ fn read_bytes(sys: &Sys, process: &str) -> Option<u64> {
 fn servers(sys: &Sys, targets: &[PathBuf]) -> Option<Vec<u32>> {
     let mounts = mounts::own(sys);
     let connection = |target: &PathBuf| {
-        let path = existing(target)?;
-        let (major, minor) = numbers(fs::metadata(&path).ok()?.dev());
-        let mount = mounts::holding(&mounts, &path, (major, minor))?;
+        let (_, mount) = mounts::of_path(&mounts, target)?;
+        let (major, minor) = mount.number;
         // A number as the kernel keeps it (include/linux/kdev_t.h).
-        mount
-            .kind
-            .starts_with("fuse")
-            .then_some(major << 20 | minor)
+        let is_fuse = mount.kind.starts_with("fuse");
+        is_fuse.then_some(major << 20 | minor)
     };
     let mut connections: Vec<u32> = targets.iter().filter_map(connection).collect();
     connections.sort_unstable();

@@ -39,20 +39,20 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
         _ => return None,
     };
     let moved = evidence.count(&format!("{device}.{name}"))? as f64;
+    // Records of earlier versions have no stack.
+    let layer = (figure.stacks().flat_map(StackLayer::layers)).find(|layer| layer.name == device);
     let kept_in = |layer: &StackLayer| {
         let mut leaves = layer.leaves();
         let memory = leaves.find(|leaf| leaf.kind == LayerKind::Memory);
         memory.map(|leaf| leaf.name.clone())
     };
-    // Records of earlier versions have no stack.
     let told = evidence.set_to(&format!("{device}.backing_file_system"));
     let told = told.filter(|kind| is_in_memory(kind)).map(str::to_owned);
-    let memory = layer(figure, device).and_then(kept_in).or(told);
-    if let Some(kind) = memory {
+    if let Some(kind) = layer.and_then(kept_in).or(told) {
         let text = format!("the file of {device} lies in memory ({kind}): no storage was measured");
         return Some(VerdictReason::found(ReasonKind::CachedBelow, text, []));
     }
-    let below = below(figure, device);
+    let below = layer.map(right_under);
     let reached: Vec<u64> = (evidence.devices("under"))
         .filter(|under| *under != device && below.as_ref().is_none_or(|its| its.contains(under)))
         .filter_map(|under| evidence.count(&format!("{under}.{name}")))
@@ -61,7 +61,7 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
     if moved == 0.0 || reached >= SHARE * moved {
         return None;
     }
-    let under = layer(figure, device).into_iter().flat_map(|it| &it.under);
+    let under = layer.into_iter().flat_map(|it| &it.under);
     let (kind, why) = match under.filter_map(StackLayer::compression).next() {
         Some(how) => (
             ReasonKind::Compressed,
@@ -82,17 +82,9 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
 }
 
 /// The devices right under a loop device's file; those further down count the same again.
-/// `None`: its stack is not known.
-fn below<'d>(figure: &JudgedFigure<'d>, device: &str) -> Option<Vec<&'d str>> {
-    let its = layer(figure, device)?;
-    let right_under = its.under.iter().flat_map(StackLayer::first_devices);
-    Some(right_under.map(|layer| layer.name.as_str()).collect())
-}
-
-/// The layer of a device; `None`: the stack is not known.
-fn layer<'d>(figure: &JudgedFigure<'d>, device: &str) -> Option<&'d StackLayer> {
-    let mut layers = figure.stacks().flat_map(StackLayer::layers);
-    layers.find(|layer| layer.name == device)
+fn right_under(layer: &StackLayer) -> Vec<&str> {
+    let devices = layer.under.iter().flat_map(StackLayer::first_devices);
+    devices.map(|device| device.name.as_str()).collect()
 }
 
 /// A disk that says it turns, and answers random reads faster than one can. Virtual disks

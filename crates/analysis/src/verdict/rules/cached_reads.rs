@@ -92,13 +92,14 @@ fn of_engine(
 ) -> Option<VerdictReason> {
     let delivered = figure.evidence()?.count("job.read_bytes")?;
     let delivered = delivered.saturating_sub(others.bytes);
-    let is_its = is_of_this_machine(figure)
-        && compressed::rule(figure).is_none()
-        && nothing_read::rule(figure).is_none();
     let sentence = |read, delivered| {
         format!("{text} ({read} were read, and storage delivered {delivered} of it)")
     };
-    is_its.then(|| too_few(reads, delivered, sentence))?
+    too_few(reads, delivered, sentence).filter(|_| {
+        is_of_this_machine(figure)
+            && compressed::rule(figure).is_none()
+            && nothing_read::rule(figure).is_none()
+    })
 }
 
 /// By what all block devices delivered, where the files are on this machine.
