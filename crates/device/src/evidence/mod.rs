@@ -25,6 +25,8 @@ const SELDOM: Duration = Duration::from_secs(60);
 /// Readings in shorter intervals would be of counters that have not moved: the kernel
 /// counts CPU time in ticks of 10 ms.
 const LEAST: Duration = Duration::from_millis(200);
+/// What begins with the engine, and is known once it has ended: 0 is told, too.
+const WITH_ENGINE: [&str; 2] = ["job.read_bytes", "job.loop_read_bytes"];
 
 /// How much is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -135,8 +137,8 @@ impl Sampler {
     /// The engine runs in this process, and in those that it starts.
     pub fn watch(&mut self, process: u32) {
         self.tasks.watch(&self.sys, process);
-        for name in ["job.run_us", "job.wait_us", "job.read_bytes"] {
-            self.last.counts.insert(name.to_owned(), 0);
+        for name in ["job.run_us", "job.wait_us"].iter().chain(&WITH_ENGINE) {
+            self.last.counts.insert((*name).to_owned(), 0);
         }
     }
 
@@ -165,7 +167,7 @@ impl Sampler {
         let counts = reading.counts.iter().filter_map(|(name, value)| {
             // One that went back began anew: nobody knows what it had come to.
             let grown = value.checked_sub(*self.last.counts.get(name)?)?;
-            (grown > 0 || name == "job.read_bytes").then(|| (name.clone(), grown))
+            (grown > 0 || WITH_ENGINE.contains(&&**name)).then(|| (name.clone(), grown))
         });
         let gauges = reading.gauges.iter();
         let gauges = gauges.filter(|(name, value)| self.last.gauges.get(*name) != Some(*value));
@@ -198,7 +200,9 @@ impl Sampler {
         self.tasks.read(&self.sys, &mut reading);
         machine::read(&self.sys, &mut reading);
         if detail >= Detail::Ends {
-            reading.count("job", "read_bytes", self.tasks.read_bytes(&self.sys));
+            let (tasks, sys) = (&self.tasks, &self.sys);
+            reading.count("job", "read_bytes", tasks.read_bytes(sys));
+            reading.count("job", "loop_read_bytes", tasks.loop_read_bytes(sys));
         }
         if detail >= Detail::Seldom {
             machine::read_seldom(&self.sys, &mut reading);

@@ -5,11 +5,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use fathom_model::{LayerKind, StackLayer};
 
 use super::EvidenceReading;
-use crate::mounts;
 use crate::process::{Process, pids};
 use crate::sys::{Sys, names_in};
+use crate::{mounts, stack};
 
 /// Processes with more threads than that are not looked at: it would cost more than it tells.
 const MOST_THREADS: usize = 4096;
@@ -18,6 +21,9 @@ const MOST_THREADS: usize = 4096;
 const WORKING_SHARE: u64 = 10;
 /// Processes from the engine up to this one: a guard may be between them.
 const DEPTH_MOST: usize = 4;
+/// A kernel worker that has nothing to do ends after this time (`IDLE_WORKER_TIMEOUT`,
+/// kernel/workqueue.c). What those have read that came and went is not known.
+const WORKER_IDLE: Duration = Duration::from_secs(300);
 
 /// Times of a thread, in ns.
 #[derive(Debug, Clone, Copy, Default)]
@@ -35,6 +41,40 @@ pub(super) struct Tasks {
     sum: TaskTimes,
     /// Servers in FUSE, each with what it had read before; `None`: one was not found.
     servers: Option<Vec<(u32, u64)>>,
+    workers: Option<Workers>,
+}
+
+/// The kernel's workers, which read the files of loop devices through the page cache, each
+/// with what it had read before.
+#[derive(Debug)]
+struct Workers {
+    began: Instant,
+    before: BTreeMap<u32, u64>,
+}
+
+impl Workers {
+    /// `None` where the targets are not all on loop devices that are read by these alone.
+    fn before(sys: &Sys, targets: &[PathBuf]) -> Option<Self> {
+        let is_read_by_them =
+            |target: &PathBuf| stack::of(sys, target).is_some_and(|it| is_on_loop(sys, &it));
+        let is_theirs = !targets.is_empty() && targets.iter().all(is_read_by_them);
+        is_theirs.then(|| Self {
+            began: Instant::now(),
+            before: workers(sys),
+        })
+    }
+
+    /// Bytes that storage has delivered to them since then.
+    fn read_bytes(&self, sys: &Sys) -> Option<u64> {
+        let now = workers(sys);
+        let is_whole = self.before.keys().all(|pid| now.contains_key(pid));
+        if !is_whole || now.is_empty() || self.began.elapsed() >= WORKER_IDLE {
+            return None;
+        }
+        let before = |pid: &u32| self.before.get(pid).copied().unwrap_or(0);
+        let grown = now.iter().map(|(pid, now)| now.saturating_sub(before(pid)));
+        Some(grown.fold(0, u64::saturating_add))
+    }
 }
 
 impl Tasks {
@@ -45,6 +85,7 @@ impl Tasks {
         let servers = servers.and_then(|all| all.into_iter().map(had_read).collect());
         Self {
             servers,
+            workers: Workers::before(sys, targets),
             ..Self::default()
         }
     }
@@ -54,6 +95,7 @@ impl Tasks {
         *self = Self {
             root: Some(started_here(sys, root)),
             servers: self.servers.take(),
+            workers: self.workers.take(),
             ..Self::default()
         };
     }
@@ -68,6 +110,11 @@ impl Tasks {
             sum = sum.saturating_add(now.saturating_sub(*before));
         }
         Some(sum)
+    }
+
+    /// Bytes that storage has delivered for the loop devices that all targets are on.
+    pub(super) fn loop_read_bytes(&self, sys: &Sys) -> Option<u64> {
+        self.workers.as_ref()?.read_bytes(sys)
     }
 
     pub(super) fn read(&mut self, sys: &Sys, reading: &mut EvidenceReading) {
@@ -136,6 +183,31 @@ fn read_bytes(sys: &Sys, process: &str) -> Option<u64> {
     let text = fs::read_to_string(sys.path(format!("/proc/{process}/io"))).ok()?;
     let mut lines = text.lines();
     lines.find_map(|line| line.strip_prefix("read_bytes: ")?.parse().ok())
+}
+
+/// Whether everything below a layer is read through the page cache of loop devices, whose
+/// files only the kernel's workers read: no server in FUSE, and nothing unknown.
+fn is_on_loop(sys: &Sys, layer: &StackLayer) -> bool {
+    let is_buffered = |node: crate::SysBlock| node.text("loop/dio").as_deref() == Some("0");
+    let is_loop = layer.kind == LayerKind::Loop;
+    if is_loop && sys.by_name(&layer.name).is_some_and(is_buffered) {
+        use LayerKind::{Fuse, Memory, Network, Unknown};
+        return !layer
+            .layers()
+            .any(|it| matches!(it.kind, Fuse | Memory | Network | Unknown));
+    }
+    !layer.under.is_empty() && layer.under.iter().all(|it| is_on_loop(sys, it))
+}
+
+/// What each of the kernel's workers has read; nothing where that may not be looked at.
+fn workers(sys: &Sys) -> BTreeMap<u32, u64> {
+    let is_worker = |pid: &u32| {
+        let name = fs::read_to_string(sys.path(format!("/proc/{pid}/comm")));
+        name.is_ok_and(|name| name.starts_with("kworker/"))
+    };
+    let all = pids(sys).filter(is_worker);
+    all.filter_map(|pid| Some((pid, read_bytes(sys, &pid.to_string())?)))
+        .collect()
 }
 
 /// The processes that serve the file systems of these paths in FUSE; `None`: one is not found,

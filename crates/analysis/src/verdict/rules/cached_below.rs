@@ -57,7 +57,13 @@ fn of_loop(figure: &JudgedFigure, evidence: &EvidenceSum, device: &str) -> Optio
         .filter(|under| *under != device && below.as_ref().is_none_or(|its| its.contains(under)))
         .filter_map(|under| evidence.count(&format!("{under}.{name}")))
         .collect();
-    let reached = reached.iter().copied().reduce(u64::saturating_add)? as f64;
+    let reached = reached.iter().copied().reduce(u64::saturating_add)?;
+    // Others may have read the same disks; what the kernel's workers read was for loop devices.
+    let by_workers = match figure.dir {
+        Direction::Read => evidence.count("job.loop_read_bytes"),
+        _ => None,
+    };
+    let reached = by_workers.map_or(reached, |its| its.min(reached)) as f64;
     if moved == 0.0 || reached >= SHARE * moved {
         return None;
     }
