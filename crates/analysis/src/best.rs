@@ -18,7 +18,6 @@ pub struct Best {
 
 impl Best {
     /// Whether a point is best in anything.
-    #[must_use]
     pub fn holds(&self, place: usize) -> bool {
         [self.bandwidth, self.iops, self.latency].contains(&Some(place))
     }
@@ -29,7 +28,6 @@ impl Best {
 /// is best: what needs fewer I/Os under way or fewer jobs costs less. Only the
 /// means count; whether two points differ by more than noise their
 /// [`Estimate`](crate::Estimate)s tell.
-#[must_use]
 pub fn best(series: &Curve, dir: Direction) -> Best {
     let highest = |figure: fn(&RepeatedFigures) -> Option<f64>| {
         let mut best: Option<(usize, f64)> = None;
@@ -69,7 +67,6 @@ pub struct Knee {
 
 /// The knee of a curve over depths or jobs; `None` for other curves, and for those of
 /// fewer than three good points.
-#[must_use]
 pub fn knee(series: &Curve, dir: Direction) -> Option<Knee> {
     let points: Vec<(usize, f64)> =
         done(series, dir, |figures| Some(figures.bw_bytes.mean)).collect();
@@ -87,7 +84,6 @@ pub fn knee(series: &Curve, dir: Direction) -> Option<Knee> {
 /// Of how many points those of [`best`] are the best, and how many the series
 /// has. Where the two differ, the others failed, were left out or did not end,
 /// and what is best of all points is not known.
-#[must_use]
 pub fn measured_of(series: &Curve) -> (usize, usize) {
     let points = series.points.iter();
     let measured = points.filter(|point| is_measured(point)).count();

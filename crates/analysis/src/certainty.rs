@@ -277,7 +277,6 @@ impl CertaintyCollector {
     }
 
     /// What was gathered, by place and direction of the jobs.
-    #[must_use]
     pub fn finish(self) -> BTreeMap<(u32, Direction), JobCertainty> {
         let judged = self.tracks.into_iter().filter_map(|(place, track)| {
             let span = |block: &Block| block.span_ms as f64 / 1000.0;

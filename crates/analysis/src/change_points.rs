@@ -8,6 +8,8 @@
 //! Student's t, is a change when few shuffled histories differ as much anywhere; each side is then
 //! searched in its turn.
 
+use fathom_model::mix::SplitMix;
+
 /// Chance that a history without a change is given one: over all divisions of it, so that
 /// a single one has less.
 const CHANCE: f64 = 0.02;
@@ -20,7 +22,6 @@ pub const HISTORY_LEAST: usize = 8;
 
 /// The places of the first values of new levels, ascending. The values are taken as they
 /// are: of figures whose noise is a share of them, give logarithms.
-#[must_use]
 pub fn change_points(values: &[f64]) -> Vec<usize> {
     let mut found = Vec::new();
     if values.len() >= HISTORY_LEAST && values.iter().all(|value| value.is_finite()) {
@@ -35,7 +36,7 @@ fn divide(values: &[f64], first: usize, found: &mut Vec<usize>) {
         return;
     };
     // The same history is always judged alike.
-    let mut random = 0x9E37_79B9_7F4A_7C15 ^ values.len() as u64;
+    let mut random = SplitMix(values.len() as u64);
     let mut shuffled = values.to_vec();
     let mut as_large = 0;
     let most = (CHANCE * (SHUFFLES + 1) as f64) as usize;
@@ -84,15 +85,10 @@ fn largest(values: &[f64]) -> Option<(usize, f64)> {
     best
 }
 
-/// Fisher and Yates, by SplitMix64.
-fn shuffle(values: &mut [f64], random: &mut u64) {
+/// Fisher and Yates.
+fn shuffle(values: &mut [f64], random: &mut SplitMix) {
     for last in (1..values.len()).rev() {
-        *random = random.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = *random;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        values.swap(last, (z % (last as u64 + 1)) as usize);
+        values.swap(last, (random.number() % (last as u64 + 1)) as usize);
     }
 }
 

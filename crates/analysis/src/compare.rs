@@ -139,7 +139,6 @@ impl Effect {
 }
 
 /// Compares all figures of a table. Values within `margin`, a share, are the same.
-#[must_use]
 pub fn compare(figures: &[FigureSides], margin: f64) -> Vec<FigureComparison> {
     let effects: Vec<Option<Effect>> = figures.iter().map(effect).collect();
     let seen = |effect: &Option<Effect>| effect.as_ref().map(Effect::p);

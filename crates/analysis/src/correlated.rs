@@ -50,7 +50,6 @@ pub struct CorrelatedMean {
 
 impl CorrelatedMean {
     /// Of values in their order; `None` for fewer than three.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.len() < 3 || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -101,7 +100,6 @@ impl CorrelatedMean {
 impl CorrelatedMean {
     /// The chance that a mean is off by so much if `value` is the true one (Student's t,
     /// both sides); `None` where the values are too few.
-    #[must_use]
     pub fn chance_of(&self, value: f64) -> Option<f64> {
         let freedom = self.effective - 1.0;
         let error = self.half_width_95? / student::quantile(MISSED, freedom);

@@ -20,7 +20,6 @@ pub struct Estimate {
 
 impl Estimate {
     /// The estimate from the figures of all repetitions; `None` without any.
-    #[must_use]
     pub fn of(values: &[f64]) -> Option<Self> {
         let n = u32::try_from(values.len()).ok().filter(|&n| n > 0)?;
         let mean = values.iter().sum::<f64>() / f64::from(n);

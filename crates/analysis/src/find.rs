@@ -44,7 +44,6 @@ pub enum FindGoal {
 
 impl FindGoal {
     /// What is not to be passed, in its unit.
-    #[must_use]
     pub fn limit(self) -> Option<f64> {
         match self {
             Self::Knee => None,
@@ -75,7 +74,6 @@ impl FindLoads {
     }
 
     /// No search among these makes more probes.
-    #[must_use]
     pub fn probes_most(&self) -> usize {
         match self {
             Self::Whole(loads) => probes_most(loads.len()),
@@ -131,7 +129,6 @@ pub struct ProbeResult {
 
 impl ProbeResult {
     /// What has the limit.
-    #[must_use]
     pub fn limited(&self, goal: FindGoal) -> Option<f64> {
         match goal {
             FindGoal::Knee => None,
@@ -187,7 +184,6 @@ pub enum NextProbe {
 }
 
 /// What comes next after these probes, in their order.
-#[must_use]
 pub fn next_probe(goal: FindGoal, loads: &FindLoads, probes: &[ProbeResult]) -> NextProbe {
     match loads {
         FindLoads::Whole(loads) if goal == FindGoal::Knee => knee::knee(loads, probes),

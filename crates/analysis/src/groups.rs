@@ -9,7 +9,6 @@ use fathom_model::{Direction, DirectionResult, GroupResult, JobResult};
 /// As fio computes them (`stat.c`, `__show_run_stats`): the aggregate is the
 /// group's bytes over its longest run time, so it is lower than the sum of the
 /// jobs' bandwidths when they did not run side by side for all of the time.
-#[must_use]
 pub fn groups<'j>(jobs: impl IntoIterator<Item = &'j JobResult>) -> Vec<GroupResult> {
     let mut steps: Vec<Option<&str>> = Vec::new();
     let mut found: BTreeMap<(usize, u32, Direction), GroupResult> = BTreeMap::new();

@@ -34,7 +34,6 @@ pub struct MeasurementTotals {
 
 impl MeasurementTotals {
     /// Adds up what the jobs report; `None` when nothing was moved.
-    #[must_use]
     pub fn of(results: &Results) -> Option<Self> {
         let (mut bw_bytes, mut iops) = (0.0, 0.0);
         let (mut ios, mut measured, mut waited_ns) = (0, 0, 0.0);
@@ -114,7 +113,6 @@ pub struct Guard {
 
 impl Guard {
     /// Watches a series that begins.
-    #[must_use]
     pub fn new(rule: GuardRule) -> Self {
         Self {
             rule,
@@ -149,13 +147,11 @@ impl Guard {
     }
 
     /// Whether the series is over.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.over
     }
 
     /// Why it is over, in a sentence.
-    #[must_use]
     pub fn reason(&self) -> String {
         let points = match self.rule.points.max(1) {
             1 => "one point was".to_owned(),

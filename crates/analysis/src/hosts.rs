@@ -21,7 +21,6 @@ pub use slow::{HostFigures, by_host, median};
 const APART_MOST: f64 = 0.02;
 
 /// Where a job's figures come from, as [`Host::label`] has it.
-#[must_use]
 pub fn label_of(job: &JobResult) -> Option<String> {
     let host = Host {
         name: job.hostname.clone()?,
@@ -40,7 +39,6 @@ fn is_whole(job: &JobResult, hosts: &[Host]) -> bool {
 
 /// The sum of each job over the hosts that took part to the end; none for a run
 /// of one host.
-#[must_use]
 pub fn totals(jobs: &[JobResult], hosts: &[Host], overlap: &Overlap) -> Vec<JobResult> {
     if hosts.len() < 2 {
         return Vec::new();
@@ -119,7 +117,6 @@ fn total(parts: &[&JobResult], hosts: &[Host], overlap: &Overlap) -> JobResult {
 }
 
 /// The sum of one direction over hosts, or jobs of one host, that ran side by side.
-#[must_use]
 pub fn sum(parts: &[DirectionResult]) -> DirectionResult {
     let latencies = |which: fn(&DirectionResult) -> &Option<Latency>| {
         let moved = parts.iter().filter(|part| part.total_ios > 0);
@@ -178,7 +175,6 @@ fn priorities(parts: &[DirectionResult]) -> Vec<PriorityResult> {
 /// Latencies of several sources as one: the mean and deviation of all values
 /// together, percentiles from the merged histograms, and none where a histogram
 /// is missing.
-#[must_use]
 pub fn merged(all: &[&Latency]) -> Option<Latency> {
     match all {
         [] => return None,
@@ -270,7 +266,6 @@ fn across(parts: &[&JobResult], hosts: &[Host]) -> Across {
 }
 
 /// Whether hosts ran so far apart that their rates must not simply be added.
-#[must_use]
 pub fn is_apart(across: &Across) -> bool {
     let alone_ms = across.span_ms.saturating_sub(across.shared_ms);
     alone_ms as f64 > APART_MOST * across.span_ms as f64
@@ -284,7 +279,6 @@ fn ends_in_a_sync(job: &JobResult) -> bool {
 }
 
 /// The figures that a sum was made of.
-#[must_use]
 pub fn parts_of<'j>(
     total: &JobResult,
     jobs: &'j [JobResult],

@@ -10,7 +10,6 @@
 use crate::best::KNEE_SHARE;
 
 /// The order in which the points of a series are measured: places on its x axis.
-#[must_use]
 pub fn search_order(points: usize) -> Vec<usize> {
     let Some(last) = points.checked_sub(1) else {
         return Vec::new();
@@ -37,7 +36,6 @@ pub fn search_order(points: usize) -> Vec<usize> {
 
 /// Why the point at `place` need not be measured, when so many bytes per second were
 /// measured at the places of the x axis (`None`: not, or not yet); `None`: it is needed.
-#[must_use]
 pub fn is_needless(bandwidths: &[Option<f64>], place: usize) -> Option<&'static str> {
     if bandwidths.get(place).copied().flatten().is_some() {
         return None;

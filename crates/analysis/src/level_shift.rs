@@ -27,7 +27,6 @@ pub struct LevelShift {
 }
 
 /// The shifts of a series, in their order.
-#[must_use]
 pub fn level_shifts(values: &[f64]) -> Vec<LevelShift> {
     if values.len() < 2 * SIDE {
         return Vec::new();

@@ -24,7 +24,6 @@ pub struct StepWindow {
 
 impl StepWindow {
     /// Whether more than half of a sample lies in it.
-    #[must_use]
     pub fn has(&self, sample: &NodeSample) -> bool {
         let begin_ms = sample.at_ms.saturating_sub(sample.span_ms);
         let within = (sample.at_ms.min(self.end_ms)).saturating_sub(begin_ms.max(self.begin_ms));
@@ -75,7 +74,6 @@ impl Windows {
     }
 
     /// All of them.
-    #[must_use]
     pub fn finish(mut self) -> Vec<StepWindow> {
         self.done.extend(self.current);
         self.done
@@ -135,7 +133,6 @@ fn add(one: &mut DeviceCounts, more: &DeviceCounts) {
 }
 
 /// A part of the CPUs' time in percent.
-#[must_use]
 pub fn percent(part_ms: u64, cpu: &CpuTime) -> f64 {
     match cpu.total_ms() {
         0 => 0.0,
@@ -144,7 +141,6 @@ pub fn percent(part_ms: u64, cpu: &CpuTime) -> f64 {
 }
 
 /// A count of an interval in one second.
-#[must_use]
 pub fn a_second(count: u64, span_ms: u64) -> f64 {
     match span_ms {
         0 => 0.0,
@@ -154,7 +150,6 @@ pub fn a_second(count: u64, span_ms: u64) -> f64 {
 
 /// Share of an interval in which a device was busy, in percent. The kernel counts
 /// whole ticks, so that it can come to a little more than all.
-#[must_use]
 pub fn util_percent(device: &DeviceCounts, span_ms: u64) -> f64 {
     (a_second(device.busy_ms, span_ms) / 10.0).min(100.0)
 }
@@ -273,7 +268,6 @@ impl Summary {
     }
 
     /// The figures; `None` when the node was neither read nor missed.
-    #[must_use]
     pub fn finish(self, node: &str, step: Option<String>) -> Option<NodeUse> {
         if self.samples == 0 && self.missed == 0 {
             return None;
@@ -383,7 +377,6 @@ fn rates(device: &DeviceCounts, span_ms: u64) -> [(&'static str, f64); 6] {
 }
 
 /// How long a read and a write of a device took, in ns; `None` when there was none.
-#[must_use]
 pub fn waits(device: &DeviceCounts) -> [(&'static str, Option<f64>); 2] {
     let each = |ms: u64, ios: u64| (ios > 0).then(|| ms as f64 * 1e6 / ios as f64);
     [

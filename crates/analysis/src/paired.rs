@@ -53,7 +53,6 @@ pub struct PairedQuestion {
 }
 
 /// Judges all pairs of a figure so far, in the order in which they were measured.
-#[must_use]
 pub fn judge(pairs: &[(f64, f64)], question: PairedQuestion) -> FigureComparison {
     let is_value = |value: f64| value.is_finite() && value > 0.0;
     let valid = pairs.iter().filter(|(a, b)| is_value(*a) && is_value(*b));

@@ -31,14 +31,12 @@ impl DurationLimits {
     }
 
     /// Whether there are none.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// The limit that an I/O's priority names: its hint is the limit's number
     /// (`IOPRIO_HINT_DEV_DURATION_LIMIT_1` and on, include/uapi/linux/ioprio.h).
-    #[must_use]
     pub fn of(&self, dir: Direction, prio: u16) -> Option<Limit> {
         let number = u8::try_from(prio >> 3 & 0x3ff).ok()?;
         self.0.get(&(dir, number)).copied()
@@ -72,7 +70,6 @@ pub struct MissedLimit {
 
 impl LimitMisses {
     /// None so far.
-    #[must_use]
     pub fn new(limits: DurationLimits) -> Self {
         Self {
             limits,
@@ -110,13 +107,11 @@ impl LimitMisses {
     }
 
     /// Those of a class over its limit; `None` where it names none.
-    #[must_use]
     pub fn over(&self, dir: Direction, prio: u16) -> Option<u64> {
         self.counted.get(&(dir, prio)).map(|(_, over)| *over)
     }
 
     /// By limit; what the disk says is not known.
-    #[must_use]
     pub fn by_limit(&self) -> Vec<MissedLimit> {
         let mut all: Vec<MissedLimit> = Vec::new();
         for (&(dir, prio), &(n, over)) in &self.counted {
@@ -150,7 +145,6 @@ pub struct Classes {
 
 impl Classes {
     /// `memory` is for exact percentiles, in bytes.
-    #[must_use]
     pub fn new(limits: DurationLimits, memory: usize) -> Self {
         let settings = CollectSettings {
             memory: memory / 2,
@@ -208,13 +202,11 @@ pub struct PriorityClass {
 
 impl PriorityClass {
     /// Over their limit, of all I/Os of the class.
-    #[must_use]
     pub fn over_share(&self) -> Option<IoShare> {
         IoShare::of(self.over?, self.n + self.aborted.unwrap_or(0))
     }
 
     /// Aborted, of all I/Os of the class.
-    #[must_use]
     pub fn aborted_share(&self) -> Option<IoShare> {
         let aborted = self.aborted?;
         IoShare::of(aborted, self.n + aborted)
@@ -233,7 +225,6 @@ pub struct IoShare {
 
 impl IoShare {
     /// `None` of nothing.
-    #[must_use]
     pub fn of(part: u64, whole: u64) -> Option<Self> {
         let p = part as f64 / whole as f64;
         (whole > 0).then(|| Self {
@@ -349,7 +340,6 @@ impl DepthFigures {
     }
 
     /// What it has more (or, negative, less) of IOPS than another, in percent.
-    #[must_use]
     pub fn iops_against_percent(&self, baseline: &Self) -> Option<f64> {
         let base = baseline.iops.filter(|&iops| iops > 0.0)?;
         Some((self.iops? / base - 1.0) * 100.0)
@@ -362,7 +352,6 @@ impl DepthFigures {
 /// errors are of the time before, so no more than the issued ones that the log
 /// lacks; I/Os under way when the ramp ends make that wrong by no more than the
 /// depth.
-#[must_use]
 pub fn aborted(errors: u64, issued: Option<u64>, logged: u64, ramp: bool) -> u64 {
     match issued {
         Some(issued) if ramp => errors.min(issued.saturating_sub(logged)),

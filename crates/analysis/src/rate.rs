@@ -60,7 +60,6 @@ impl Rate {
 
     /// Mean and 99th percentile of the completion latencies in ns, when there
     /// are any.
-    #[must_use]
     pub fn latencies_ns(&self) -> Option<(f64, f64)> {
         let p99 = self.clat.percentile_ns(99.0)? as f64;
         Some((self.clat.mean_ns()?, p99))
@@ -103,7 +102,6 @@ impl HostRates {
 
     /// Every machine with its rates in the last interval, the slowest first; none where
     /// there is only one.
-    #[must_use]
     pub fn slowest_first(&self) -> Vec<(&str, Rates)> {
         let names: BTreeSet<&String> = self.of_job.iter().collect();
         let rates = |host: &String| self.last.get(host).cloned().unwrap_or_default();
@@ -119,7 +117,6 @@ impl HostRates {
 
 /// What a histogram tells of its values. Minimum and maximum are the outer
 /// bounds of its outer buckets: no value was beyond them.
-#[must_use]
 pub fn latency(histogram: &Histogram) -> Option<Latency> {
     let mean_ns = histogram.mean_ns()?;
     let (first, _) = histogram.buckets().next()?;

@@ -73,7 +73,6 @@ pub fn engines_of<'p>(points: impl IntoIterator<Item = &'p PointResult>) -> Vec<
 
 impl PointResult {
     /// The figures of one direction.
-    #[must_use]
     pub fn figures(&self, dir: Direction) -> Option<&RepeatedFigures> {
         match dir {
             Direction::Read => self.read.as_ref(),
@@ -124,7 +123,6 @@ pub struct RepeatedFigures {
 impl RepeatedFigures {
     /// The completion latency at `percent` in ns: from the merged histogram,
     /// else as reported; never beyond the largest, which 100 % is.
-    #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let reported = || {
             let mut all = self.percentiles_ns.iter();

@@ -78,7 +78,6 @@ impl WindowRule {
     };
 
     /// What it is called wherever it is shown.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Fio { .. } => "fio's rule",
@@ -88,7 +87,6 @@ impl WindowRule {
     }
 
     /// Values of the window; at least 2, because one has no slope.
-    #[must_use]
     pub fn window(&self) -> usize {
         match *self {
             Self::Fio { window, .. } | Self::Snia { window, .. } => window.max(2),
@@ -96,7 +94,6 @@ impl WindowRule {
     }
 
     /// Values after which it is too late; `None`: it never is.
-    #[must_use]
     pub fn max_rounds(&self) -> Option<usize> {
         match *self {
             Self::Fio { .. } => None,
@@ -130,7 +127,6 @@ impl WindowRule {
     }
 
     /// Whether a window is steady.
-    #[must_use]
     pub fn holds(&self, window: &FittedWindow) -> bool {
         let mut terms = self.terms(window).peekable();
         terms.peek().is_some() && terms.all(|term| term.holds)

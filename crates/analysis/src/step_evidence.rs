@@ -87,13 +87,11 @@ impl StepTrack {
 
     /// In the order of time; times without I/O are not among them, nor is the last part of
     /// a row.
-    #[must_use]
     pub fn rows(&self) -> &[TrackRow] {
         &self.rows
     }
 
     /// The lengths of times without I/O between two with some, in ms.
-    #[must_use]
     pub fn stalls_ms(&self) -> &[u64] {
         &self.stalls
     }
@@ -117,7 +115,6 @@ impl TrackRow {
     }
 
     /// I/Os per second.
-    #[must_use]
     pub fn iops(&self) -> f64 {
         self.ios as f64 * 1000.0 / self.span_ms.max(1) as f64
     }
@@ -151,7 +148,6 @@ pub struct StepEvidence {
 
 impl StepEvidence {
     /// Of the step with this name.
-    #[must_use]
     pub fn of(step: Option<String>) -> Self {
         Self {
             step,
@@ -238,7 +234,6 @@ impl StepEvidence {
     }
 
     /// What the machine of this label did; `None` for one of which nothing was read.
-    #[must_use]
     pub fn machine(&self, label: Option<&str>) -> Option<&MachineEvidence> {
         let machine = self.machines.get(&label.map(str::to_owned))?;
         (machine.sum.span_ms > 0).then_some(machine)
@@ -256,7 +251,6 @@ impl StepEvidence {
 
     /// How a job went in a step that is over: the `place`-th of those with this name on
     /// this machine.
-    #[must_use]
     pub fn course(
         &self,
         name: &str,

@@ -7,7 +7,6 @@ use std::f64::consts::PI;
 /// Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.1: the regularised
 /// incomplete beta function I(ν/(ν+t²); ν/2, 1/2). 1 where nothing can be told (no
 /// degrees of freedom, no number).
-#[must_use]
 pub fn two_sided_p(t: f64, freedom: f64) -> f64 {
     if t.is_nan() || freedom.is_nan() || freedom <= 0.0 {
         return 1.0;
@@ -19,7 +18,6 @@ pub fn two_sided_p(t: f64, freedom: f64) -> f64 {
 }
 
 /// The value that |t| exceeds with probability `p`; infinite where nothing can be told.
-#[must_use]
 pub fn quantile(p: f64, freedom: f64) -> f64 {
     if freedom.is_nan() || freedom <= 0.0 || p.is_nan() || p <= 0.0 {
         return f64::INFINITY;

@@ -12,7 +12,6 @@ use crate::verdict::FigureReason;
 const SHARE_LEAST: f64 = 0.05;
 
 /// Bytes that the jobs of a volume's servers read, in its step.
-#[must_use]
 pub fn issued_bytes(volume: &Volume, jobs: &[JobResult]) -> u64 {
     let read = |job: &JobResult| job.read.as_ref().map_or(0, |read| read.io_bytes);
     let own = jobs.iter().filter(|job| is_of(volume, job));
@@ -21,7 +20,6 @@ pub fn issued_bytes(volume: &Volume, jobs: &[JobResult]) -> u64 {
 
 /// The share of the reads of a volume's servers that it has not delivered;
 /// `None` when it has no counters, or nothing was read.
-#[must_use]
 pub fn share_from_memory(volume: &Volume, jobs: &[JobResult]) -> Option<f64> {
     let delivered = volume.read_bytes?;
     let issued = issued_bytes(volume, jobs);
@@ -76,7 +74,6 @@ pub(crate) fn reasons(doc: &RunDocument) -> Vec<FigureReason> {
 
 /// What is to be said of it: a sentence for each step with marked reads, and one
 /// for each reason for which nobody can tell.
-#[must_use]
 pub fn notes(doc: &RunDocument) -> Vec<String> {
     let mut steps: Vec<Option<&str>> = Vec::new();
     for volume in &doc.volumes {

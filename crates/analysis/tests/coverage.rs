@@ -156,7 +156,7 @@ struct Cell {
 
 impl Cell {
     fn of(process: &Process, n: usize, trials: usize) -> Self {
-        let mut random = Random(n as u64);
+        let mut random = Random::new(n as u64);
         let mut cell = Self::default();
         let each = 1.0 / trials as f64;
         for _ in 0..trials {
@@ -306,7 +306,7 @@ fn equal_sides(random: &mut Random, variation: Variation, runs: usize) -> Vec<Fi
 
 /// Share of tables of equal sides with any difference told.
 fn false_differences(variation: Variation, runs: usize, tables: usize) -> f64 {
-    let mut random = Random(runs as u64);
+    let mut random = Random::new(runs as u64);
     let wrong = (0..tables).filter(|_| {
         let found = compare(&equal_sides(&mut random, variation, runs), 0.02);
         found.iter().any(|figure| {
@@ -359,7 +359,7 @@ fn equal_sides_are_told_apart_in_one_table_of_twenty_at_most() {
 
 #[test]
 fn ten_percent_are_told_in_ten_pairs() {
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let told = (0..200).filter(|_| {
         let mut side = |mean: f64, first: u64| -> Vec<RunValue> {
             let each = (0..10u64).map(|n| RunValue {
@@ -382,7 +382,7 @@ fn ten_percent_are_told_in_ten_pairs() {
 
 #[test]
 fn what_is_not_enough_is_told_as_such() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let sides = equal_sides(&mut random, Variation::Independent, 1);
     for figure in compare(&sides, 0.02) {
         assert_eq!(figure.why_not, Some(WhyNot::SpreadUnknown));

@@ -44,7 +44,6 @@ pub struct AbScript {
 
 impl AbScript {
     /// What the history has measured, and what comes next.
-    #[must_use]
     pub fn state(&self, history: &History) -> AbState {
         let race = Race {
             sides: self.config.sides.len(),

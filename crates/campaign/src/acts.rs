@@ -38,7 +38,6 @@ pub struct Purging {
 
 impl Purging {
     /// A purge of a device of this machine.
-    #[must_use]
     pub fn new(dut: &Path, want: Want, destroy: &[String], reason: &str) -> Self {
         Self {
             dut: dut.to_owned(),
@@ -52,7 +51,6 @@ impl Purging {
     }
 
     /// The stage that does it.
-    #[must_use]
     pub fn stage() -> Stage {
         Stage {
             id: "purge".to_owned(),
@@ -177,7 +175,6 @@ pub struct Energizing {
 
 impl Energizing {
     /// The wait that a device is known to need, or one that is set.
-    #[must_use]
     pub fn new(dut: &Path, set: Option<Duration>, device: Option<&BlockDevice>) -> Self {
         Self {
             dut: dut.to_owned(),
@@ -187,7 +184,6 @@ impl Energizing {
     }
 
     /// The wait as it would be now.
-    #[must_use]
     pub fn find(&self) -> Option<Wait> {
         let sys = Sys::live();
         let health = match sys.by_path(&self.dut) {

@@ -49,7 +49,6 @@ pub enum KnownBy {
 
 /// How long a device is to have been powered before it is measured: as set, else
 /// as is known of its model; `None`: it need not be.
-#[must_use]
 pub fn need(set: Option<Duration>, device: &BlockDevice) -> Option<Duration> {
     let model = device.model.as_deref().unwrap_or_default();
     let known = || {
@@ -61,7 +60,6 @@ pub fn need(set: Option<Duration>, device: &BlockDevice) -> Option<Duration> {
 }
 
 /// The stage of a flow that waits.
-#[must_use]
 pub fn stage() -> Stage {
     Stage {
         id: "energize".to_owned(),
@@ -73,7 +71,6 @@ pub fn stage() -> Stage {
 
 impl Wait {
     /// The wait for the device behind a path, which says `health` of itself.
-    #[must_use]
     pub fn of(sys: &Sys, path: &Path, health: &Health, need: Duration) -> Self {
         let node = sys.by_path(path).map(|node| node.whole());
         let up = uptime(sys).unwrap_or_default();
@@ -96,7 +93,6 @@ impl Wait {
     }
 
     /// The wait for a simulated device, which is switched on now.
-    #[must_use]
     pub fn simulated(need: Duration) -> Self {
         Self {
             need,
@@ -106,13 +102,11 @@ impl Wait {
     }
 
     /// What is left of it.
-    #[must_use]
     pub fn left(&self) -> Duration {
         self.need.saturating_sub(self.powered)
     }
 
     /// What is known, in one sentence: why there is a wait, or why there is none.
-    #[must_use]
     pub fn reason(&self) -> String {
         let text = |time: Duration| units::duration(time.as_millis() as u64);
         let powered = text(self.powered);

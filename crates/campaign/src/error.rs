@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use fathom_flow::error::RunError;
 use fathom_model::Exit;
 
 /// A place in a file.
@@ -75,6 +76,9 @@ pub enum CampaignError {
     /// Definitions are wrong.
     #[error("{}", list(.0))]
     Definition(Vec<Fault>),
+    /// The options of the run cannot be used.
+    #[error(transparent)]
+    Options(#[from] RunError),
     /// A symbol has a value that cannot be used.
     #[error("CONFIG_{symbol}=\"{value}\": {reason}")]
     Setting {
@@ -137,7 +141,6 @@ impl CampaignError {
     }
 
     /// The exit code of a command that ends with it.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::NoCampaign(_) | Self::NoConfig(..) => Exit::Missing,
@@ -147,6 +150,7 @@ impl CampaignError {
             | Self::Setting { .. }
             | Self::NothingCalled { .. }
             | Self::NoDefconfig { .. } => Exit::Input,
+            Self::Options(error) => error.exit(),
             Self::NotEmpty(_) | Self::ByHand(_) | Self::Refused(_) => Exit::Refused,
             Self::Io { .. } => Exit::Failed,
         }

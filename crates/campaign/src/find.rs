@@ -93,7 +93,6 @@ pub struct RowFound {
 
 impl RowFound {
     /// The name of the last step that measured the load of the answer.
-    #[must_use]
     pub fn step_of_answer(&self) -> Option<&str> {
         let answer = self.answer?;
         let is_it = |probe: &LoadProbe| (probe.load, probe.jobs) == (answer.load, answer.jobs);
@@ -165,7 +164,6 @@ pub enum FindState {
 
 impl FindScript {
     /// What the history has measured, in order, and what comes next.
-    #[must_use]
     pub fn state(&self, history: &History) -> (Vec<RowFound>, FindState) {
         let rows = match self.config.rows.is_empty() {
             true => vec![FindRow::default()],
@@ -337,7 +335,6 @@ fn rate_value(text: &str, rate: f64) -> String {
 }
 
 /// Whether this value of `rw` reads and writes.
-#[must_use]
 pub fn is_mixed(rw: &str) -> bool {
     let kind = rw.split(':').next().unwrap_or(rw).trim();
     matches!(kind, "rw" | "readwrite" | "randrw")

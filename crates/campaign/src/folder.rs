@@ -40,13 +40,11 @@ impl Folder {
     }
 
     /// The folder, as it was given.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
     /// A file of the folder; `./` is left out.
-    #[must_use]
     pub fn file(&self, name: impl AsRef<Path>) -> PathBuf {
         file(&self.dir, name.as_ref())
     }
@@ -93,7 +91,6 @@ impl Folder {
     }
 
     /// The names of the folder's defconfigs, in order.
-    #[must_use]
     pub fn defconfigs(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.file(DEFCONFIGS))
             .into_iter()

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use fathom_kconfig::matches;
 use fathom_model::Point;
+use serde::{Deserialize, Serialize};
 
 /// Names a test, a folder, a series, a profile or a single point.
 ///
@@ -11,7 +12,8 @@ use fathom_model::Point;
 /// under it. Without, it is the name of a folder or job file anywhere, with or
 /// without its number, or of a profile. `*`, `?` and `[a-z]` stand for
 /// characters of a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", from = "String")]
 pub struct Only {
     written: String,
     parts: Vec<String>,
@@ -25,9 +27,20 @@ impl FromStr for Only {
     }
 }
 
+impl From<Only> for String {
+    fn from(only: Only) -> Self {
+        only.written
+    }
+}
+
+impl From<String> for Only {
+    fn from(text: String) -> Self {
+        Self::new(&text)
+    }
+}
+
 impl Only {
     /// What a text names.
-    #[must_use]
     pub fn new(text: &str) -> Self {
         let plain = text.strip_suffix(".ini").unwrap_or(text);
         let parts = plain.split('/').filter(|part| !matches!(*part, "" | "."));
@@ -38,19 +51,16 @@ impl Only {
     }
 
     /// As it was written.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
     /// Whether a point belongs to it.
-    #[must_use]
     pub fn has(&self, point: &Point) -> bool {
         self.has_id(&point.id)
     }
 
     /// The same of a point by its id.
-    #[must_use]
     pub fn has_id(&self, id: &str) -> bool {
         let mut levels = id.split('/');
         match self.parts.as_slice() {

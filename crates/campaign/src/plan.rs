@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use fathom_analysis::guard::GuardRule;
 use fathom_analysis::knee_search::search_order;
+use fathom_engines::EngineName;
+use fathom_flow::RunOptions;
 use fathom_flow::budget::{Over, SpendLimits};
 use fathom_flow::load::Load;
 use fathom_jobfile::JobFile;
@@ -65,7 +67,6 @@ impl ResolvedCampaign {
 
     /// The kinds of work that there are, in their order: the device is made ready
     /// for each.
-    #[must_use]
     pub fn phases(&self) -> Vec<DevicePhase> {
         let mut phases: Vec<DevicePhase> = self.steps.iter().map(|step| step.phase).collect();
         phases.extend(self.preparation.provision);
@@ -75,7 +76,6 @@ impl ResolvedCampaign {
     }
 
     /// The variables that its job files name.
-    #[must_use]
     pub fn variables(&self) -> BTreeSet<String> {
         let naming = self.steps.iter().filter(|it| it.job_text.contains("${"));
         let named = naming.flat_map(|step| {
@@ -88,18 +88,15 @@ impl ResolvedCampaign {
 
 /// How the points of a campaign are run: the menu "Running" of the
 /// configuration, with the flags of the command line laid over it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RunSettings {
-    /// `auto`, `fio` or `native`.
-    pub engine: String,
-    /// Words that name the device that may be destroyed (`DESTROY_CONFIRM`).
-    pub destroy: Vec<String>,
+    /// What every run can be told, with the configuration below it (`ENGINE_…`,
+    /// `DESTROY_CONFIRM`, `CAMPAIGN_TIMEOUT`, `MAX_WRITTEN`).
+    pub options: RunOptions,
     /// Time between two samples.
     pub interval: Duration,
     /// Longest time a point may take.
     pub point_limit: Option<Duration>,
-    /// Longest time the campaign may take.
-    pub campaign_limit: Option<Duration>,
     /// Which points of a series are left out; `None`: every one is measured.
     pub guard: Option<GuardPolicy>,
     /// Whether progress logs in fio-tests' form are kept.
@@ -110,12 +107,10 @@ pub struct RunSettings {
 
 impl RunSettings {
     /// What may be spent: the time of one start, the bytes of the whole record.
-    #[must_use]
     pub fn limits(&self) -> SpendLimits {
         SpendLimits {
-            time: self.campaign_limit,
-            bytes: self.care.max_written,
             over: self.care.over,
+            ..self.options.limits()
         }
     }
 }
@@ -152,7 +147,7 @@ pub struct CampaignStep {
 }
 
 /// What the command line says over the configuration; `None`: nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrides {
     /// Measurements of each point (`REPEAT`).
     pub repeat: Option<u32>,
@@ -162,19 +157,12 @@ pub struct Overrides {
     pub interval: Option<Duration>,
     /// Longest time a point may take (`POINT_TIMEOUT`).
     pub point_limit: Option<Duration>,
-    /// Longest time the campaign may take (`CAMPAIGN_TIMEOUT`).
-    pub campaign_limit: Option<Duration>,
-    /// `auto`, `fio` or `native`.
-    pub engine: Option<String>,
-    /// Words that name the device that may be destroyed, beside those of
-    /// `DESTROY_CONFIRM`.
-    pub destroy: Vec<String>,
+    /// What every run can be told.
+    pub options: RunOptions,
     /// The device (or file) under test; goes before the environment's DEV.
     pub dut: Option<PathBuf>,
     /// Whether series are guarded: all of them, or none.
     pub guard: Option<bool>,
-    /// Most bytes that the campaign may write (`MAX_WRITTEN`).
-    pub max_written: Option<u64>,
     /// What becomes of a plan that wants more than it may spend.
     pub over: Option<Over>,
     /// Bytes that the drive is rated for (`ENDURANCE_TBW`).
@@ -273,7 +261,6 @@ fn choose_dut(
 }
 
 /// The device under test: the environment's DEV, else that of the configuration.
-#[must_use]
 pub fn dut(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
     let dev = env("DEV").filter(|dev| !dev.is_empty());
     dev.or_else(|| config.get("DUT_FILENAME").map(str::to_owned))
@@ -288,17 +275,15 @@ pub fn dut(config: &Config, env: &dyn Fn(&str) -> Option<String>) -> PathBuf {
 pub fn settings(config: &Config, overrides: &Overrides) -> Result<RunSettings, CampaignError> {
     let number = |symbol: &'static str| config.get(symbol).and_then(|text| text.parse().ok());
     let engine = match () {
-        () if config.is_on("ENGINE_FIO") => "fio",
-        () if config.is_on("ENGINE_NATIVE") => "native",
-        () => "auto",
+        () if config.is_on("ENGINE_FIO") => EngineName::Fio,
+        () if config.is_on("ENGINE_NATIVE") => EngineName::Native,
+        () => EngineName::Auto,
     };
     let confirmed = config.get("DESTROY_CONFIRM").unwrap_or_default();
-    let mut destroy: Vec<String> = confirmed
+    let confirmed = confirmed
         .split(',')
         .map(|word| word.trim().to_owned())
-        .filter(|word| !word.is_empty())
-        .collect();
-    destroy.extend(overrides.destroy.iter().cloned());
+        .filter(|word| !word.is_empty());
     let worse = GuardPolicy::Worse(GuardRule {
         points: number("GUARD_POINTS").unwrap_or(2),
         noise_percent: number("GUARD_NOISE_PERCENT").unwrap_or(5),
@@ -314,17 +299,21 @@ pub fn settings(config: &Config, overrides: &Overrides) -> Result<RunSettings, C
         Some(own) => Ok(Some(own)),
         None => time(config, symbol),
     };
+    let given = &overrides.options;
+    let mut options = RunOptions {
+        destroy: confirmed.collect(),
+        engine: Some(engine),
+        max_time: time("CAMPAIGN_TIMEOUT", given.max_time)?,
+        max_written: device_policy::max_written(config)?,
+        ..RunOptions::default()
+    };
+    options.over(given)?;
     Ok(RunSettings {
-        engine: overrides
-            .engine
-            .clone()
-            .unwrap_or_else(|| engine.to_owned()),
-        destroy,
+        options,
         interval: overrides
             .interval
             .unwrap_or(Duration::from_millis(interval)),
         point_limit: time("POINT_TIMEOUT", overrides.point_limit)?,
-        campaign_limit: time("CAMPAIGN_TIMEOUT", overrides.campaign_limit)?,
         guard: guarded.then_some(guard),
         progress_logs: config.get("PROGRESS_LOGS").is_none_or(|value| value == "y"),
         care: Care::of(config, overrides)?,

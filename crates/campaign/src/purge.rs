@@ -169,7 +169,6 @@ impl RecordedPurge<'_> {
 
     /// What the device's ledger gets, whether the data are gone or not; `None`:
     /// the device was not touched.
-    #[must_use]
     pub fn deed(&self, done: &Result<Purged, PurgeError>) -> Option<LedgerEvent> {
         match done {
             Err(PurgeError::Refused(_)) => None,
@@ -189,7 +188,6 @@ impl RecordedPurge<'_> {
 }
 
 /// What of its progress belongs into a record.
-#[must_use]
 pub fn event(progress: &PurgeProgress<'_>) -> Option<Event> {
     match progress {
         PurgeProgress::Begin { step, number, of } => Some(Event::Preparing {
@@ -207,7 +205,6 @@ pub fn event(progress: &PurgeProgress<'_>) -> Option<Event> {
 }
 
 /// How the stage of a purge has ended; `None`: it was stopped, and is done anew.
-#[must_use]
 pub fn end(done: &Result<Purged, PurgeError>) -> Option<StageEnd> {
     match done {
         Ok(_) => Some(StageEnd::Done),

@@ -16,7 +16,6 @@ pub const COMMAND: &str = "soak";
 
 /// How many equal periods of at most this length so many hours are, and how long each
 /// is, in whole ms.
-#[must_use]
 pub fn periods_in(hours: f64, longest: Duration) -> (u32, Duration) {
     let all = Duration::from_secs_f64(hours * 3600.0).as_millis().max(1);
     let longest = longest.as_millis().max(1);
@@ -29,7 +28,6 @@ pub fn periods_in(hours: f64, longest: Duration) -> (u32, Duration) {
 }
 
 /// Runs the same job file so often.
-#[must_use]
 pub fn script(step: &JobStep, periods: u32) -> Jobs {
     let period = |number| {
         let name = period_name(number);
@@ -45,7 +43,6 @@ pub fn script(step: &JobStep, periods: u32) -> Jobs {
 }
 
 /// Name of a period's step; the first is 1.
-#[must_use]
 pub fn period_name(number: u32) -> String {
     format!("period-{number:04}")
 }
@@ -60,7 +57,6 @@ pub struct PeriodFigures {
 }
 
 /// The figures of all periods that have ended.
-#[must_use]
 pub fn periods(document: &RunDocument) -> Vec<PeriodFigures> {
     let mut by_step: BTreeMap<String, Vec<JobResult>> = BTreeMap::new();
     for job in &document.jobs {
@@ -82,7 +78,6 @@ pub fn periods(document: &RunDocument) -> Vec<PeriodFigures> {
 
 /// Whether the IOPS of the periods drift: SNIA's criterion over all of them as one
 /// window (SSS PTS 2.0.2, 2.1.29). `None`: there are fewer than two.
-#[must_use]
 pub fn drift(periods: &[PeriodFigures], period_ms: u64) -> Option<SteadyVerdict> {
     if periods.len() < 2 {
         return None;

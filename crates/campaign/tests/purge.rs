@@ -13,7 +13,7 @@ use fathom_device::safety::Confirmations;
 use fathom_engine::Control;
 use fathom_kconfig::{Config, DiskFiles, Loader};
 use fathom_model::{Event, LedgerEvent, StageEnd};
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, require};
 
 /// The shipped configuration with these lines.
 fn config(lines: &str) -> Config {
@@ -159,11 +159,7 @@ impl Issue for Liar {
 
 #[test]
 fn a_purge_is_logged_as_fio_tests_does_and_told_to_record_and_ledger() {
-    let test = "a_purge_is_logged_as_fio_tests_does_and_told_to_record_and_ledger";
-    let device = match LoopDevice::new(8 << 20) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let device = require!(LoopDevice::new(8 << 20));
     let folder = tempfile::tempdir().unwrap();
     let want = Want {
         samples: 16,

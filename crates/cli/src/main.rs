@@ -8,7 +8,6 @@ use fathom_engine::guard;
 use fathom_model::Exit;
 
 mod cmd;
-mod engine;
 mod format;
 mod http;
 mod live;

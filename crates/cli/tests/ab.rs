@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fathom_testkit::{LoopDevice, ProgramUnderTest, Throttle, await_that, signal, skip};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, Throttle, await_that, require, signal, skip};
 use serde_json::Value;
 
 const JOB: &str = "[a]\nrw=randread\nfilename=x\nsize=4m\nbs=4k\niodepth=1\n";
@@ -151,11 +151,7 @@ fn mounted(device: &LoopDevice) -> Vec<String> {
 
 #[test]
 fn mount_options_are_compared_in_a_file_system_that_is_made() {
-    let test = "mount_options_are_compared_in_a_file_system_that_is_made";
-    let device = match LoopDevice::new(32 << 20) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let device = require!(LoopDevice::new(32 << 20));
     let program = program();
     let made = in_file_system(&program, &device);
     let made: Vec<&str> = made.iter().map(String::as_str).collect();
@@ -189,11 +185,7 @@ fn mount_options_are_compared_in_a_file_system_that_is_made() {
 
 #[test]
 fn a_file_system_is_unmounted_after_a_kill_and_mounted_again_by_a_resume() {
-    let test = "a_file_system_is_unmounted_after_a_kill";
-    let device = match LoopDevice::new(32 << 20) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let device = require!(LoopDevice::new(32 << 20));
     let program = program();
     let made = in_file_system(&program, &device);
     let made: Vec<&str> = made.iter().map(String::as_str).collect();
@@ -288,12 +280,8 @@ fn setting(queue: &Path, name: &str) -> String {
 
 #[test]
 fn settings_of_a_device_are_judged_changed_and_put_back() {
-    let test = "settings_of_a_device_are_judged_changed_and_put_back";
     let program = program();
-    let (_device, queue) = match device(&program) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let (_device, queue) = require!(device(&program));
     let refused = program.run(&["ab", "disk.fio", "--b", "scheduler=fast"]);
     let said = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{said}");
@@ -334,12 +322,8 @@ fn settings_of_a_device_are_judged_changed_and_put_back() {
 
 #[test]
 fn what_a_killed_comparison_has_changed_is_put_back() {
-    let test = "what_a_killed_comparison_has_changed_is_put_back";
     let program = program();
-    let (_device, queue) = match device(&program) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let (_device, queue) = require!(device(&program));
     let before = setting(&queue, "read_ahead_kb");
     let sides = ["--a", "read_ahead_kb=60", "--b", "read_ahead_kb=64", "-q"];
     let ab = ["ab", "disk.fio", "--engine", "native", "--pairs", "6"];
@@ -383,10 +367,7 @@ fn what_a_killed_comparison_has_changed_is_put_back() {
 fn the_scheduler_of_a_killed_job_is_put_back() {
     let test = "the_scheduler_of_a_killed_job_is_put_back";
     let program = program();
-    let (_device, queue) = match device(&program) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let (_device, queue) = require!(device(&program));
     let before = setting(&queue, "scheduler");
     let other = before
         .split_whitespace()
@@ -434,17 +415,13 @@ fn children_of(pid: u32) -> Vec<String> {
 
 #[test]
 fn a_tenth_more_of_a_throttled_device_is_told_and_commands_are_undone() {
-    let test = "a_tenth_more_of_a_throttled_device_is_told";
     let program = program();
     // So little that a busy machine does it, too.
     let made = device(&program).and_then(|(device, _)| {
         let slow = Throttle::new(device.path(), 200)?;
         Ok((device, slow))
     });
-    let (_device, slow) = match made {
-        Ok(made) => made,
-        Err(reason) => return skip(test, &reason),
-    };
+    let (_device, slow) = require!(made);
     let job = fs::read_to_string(program.path().join("disk.fio")).unwrap();
     program.file(
         "disk.fio",
@@ -483,12 +460,8 @@ fn a_tenth_more_of_a_throttled_device_is_told_and_commands_are_undone() {
 
 #[test]
 fn a_device_is_tuned_and_stands_as_it_did() {
-    let test = "a_device_is_tuned_and_stands_as_it_did";
     let program = program();
-    let (device, queue) = match device(&program) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let (device, queue) = require!(device(&program));
     let names = ["scheduler", "nr_requests", "nomerges", "rq_affinity"];
     let before = names.map(|name| setting(&queue, name));
     let path = device.path().to_str().unwrap();
@@ -614,16 +587,12 @@ fn boots_of_steps(program: &ProgramUnderTest) -> Vec<(Value, Value)> {
 
 #[test]
 fn two_kernels_are_compared_across_reboots_each_measurement_in_a_boot_of_its_own() {
-    let test = "two_kernels_are_compared_across_reboots";
     let program = program();
     let made = device(&program).and_then(|made| {
         let old = release(&["unshare", "-m", "setarch", "--uname-2.6", "uname", "-r"])?;
         Ok((made, release(&["uname", "-r"])?, old))
     });
-    let ((_device, queue), own, old) = match made {
-        Ok(made) => made,
-        Err(reason) => return skip(test, &reason),
-    };
+    let ((_device, queue), own, old) = require!(made);
     let before = setting(&queue, "nomerges");
     let mut boot = PlayedBoot {
         program: &program,

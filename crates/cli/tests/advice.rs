@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use fathom_model::FailureKind;
-use fathom_testkit::{ProgramUnderTest, Sshd, free_port, skip};
+use fathom_testkit::{ProgramUnderTest, Sshd, free_port, require};
 
 const JOB: &str = "[a]\nioengine=null\nrw=read\nsize=1m\n[b]\nioengine=null\nrw=read\nsize=1m\n";
 
@@ -158,10 +158,7 @@ fn a_connection_that_fails_is_explained_by_what_ssh_says() {
 
 #[test]
 fn a_machine_under_two_names_is_to_be_named_once() {
-    let sshd = match Sshd::new(&[]) {
-        Ok(sshd) => sshd,
-        Err(reason) => return skip("a_machine_under_two_names_is_to_be_named_once", &reason),
-    };
+    let sshd = require!(Sshd::new(&[]));
     let mut program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
     program.file("a.fio", JOB);
     program.set("FATHOM_SSH", sshd.command());

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use assert_cmd::cargo::cargo_bin;
-use fathom_testkit::{program, skip};
+use fathom_testkit::{program, require};
 use serde_json::Value;
 
 fn fathom(dir: &Path, args: &[&str]) -> Output {
@@ -135,9 +135,7 @@ fn make(dir: &Path, args: &[&str]) -> Output {
 
 #[test]
 fn the_targets_of_make() {
-    if let Err(reason) = program("make") {
-        return skip("the_targets_of_make", &reason);
-    }
+    require!(program("make"));
     let dir = campaign("survey-10min");
     let run = |args: &[&str]| {
         let done = make(dir.path(), args);

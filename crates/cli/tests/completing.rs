@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use fathom_testkit::{ProgramUnderTest, Tmux, program, skip};
+use fathom_testkit::{ProgramUnderTest, Tmux, program, require, skip};
 
 /// A folder with a run, a campaign and the scripts of all shells.
 fn place() -> ProgramUnderTest {
@@ -35,9 +35,7 @@ fn path() -> String {
 #[test]
 fn fish_offers_runs_baselines_defconfigs_tests_engines_and_devices() {
     let name = "fish_offers_runs_baselines_defconfigs_tests_engines_and_devices";
-    if let Err(reason) = program("fish") {
-        return skip(name, &reason);
-    }
+    require!(program("fish"));
     let fathom = place();
     let offered = |line: &str| {
         let script = format!("source fish; complete -C '{line}'");
@@ -104,11 +102,8 @@ fn fish_offers_runs_baselines_defconfigs_tests_engines_and_devices() {
 
 #[test]
 fn bash_and_zsh_complete_at_the_key() {
-    let name = "bash_and_zsh_complete_at_the_key";
     for needed in ["bash", "zsh", "tmux"] {
-        if let Err(reason) = program(needed) {
-            return skip(name, &reason);
-        }
+        require!(program(needed));
     }
     let fathom = place();
     let runs = fs::read_dir(fathom.path().join("fathom-runs")).unwrap();

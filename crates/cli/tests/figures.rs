@@ -6,7 +6,7 @@ use std::process::Command;
 use fathom_fio_output::json;
 use fathom_model::{Direction, Event, JobResult, ReasonKind, RunDocument, RunStatus};
 use fathom_record::{Header, Writer};
-use fathom_testkit::{SmallFs, program, skip};
+use fathom_testkit::{SmallFs, program, require, skip};
 
 /// Runs fio in `dir`; gives the document of its figures and its text for people.
 fn run(fio: &Path, dir: &Path, args: &[&str]) -> (RunDocument, String) {
@@ -59,10 +59,7 @@ fn rates(line: &str) -> [f64; 3] {
 
 #[test]
 fn groups_are_those_of_fios_own_group_lines() {
-    let fio = match program("fio") {
-        Ok(fio) => fio,
-        Err(reason) => return skip("groups_are_those_of_fios_own_group_lines", &reason),
-    };
+    let fio = require!(program("fio"));
     let dir = tempfile::tempdir().unwrap();
     let job = "--name=global --size=4m --bs=4k --ioengine=psync \
                --name=reads --rw=randread --runtime=1 --time_based --rate_iops=1000 \

@@ -2,7 +2,7 @@
 //! ones are written; throttled disks give the latencies that both engines must
 //! find; and Fathom does without fio.
 
-use fathom_testkit::{Guest, GuestAnswer, skip};
+use fathom_testkit::{Guest, GuestAnswer, require};
 use serde_json::Value;
 
 use crate::guests::{GUEST, MIB, NEWER_GUEST, disk_of};
@@ -133,10 +133,7 @@ fn a_disk_is_safe(guest: &mut Guest, disk: &str, serial: &str, size: u64) {
 
 #[test]
 fn used_disks_are_refused_and_named_ones_written() {
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip("used_disks_are_refused_and_named_ones_written", &reason),
-    };
+    let mut guest = require!(GUEST.take());
     for (serial, size) in [("FATHOM-NVME-1", 64 * MIB), ("FATHOM-SCSI-1", 48 * MIB)] {
         let disk = disk_of(&mut guest, serial, size);
         a_disk_is_safe(&mut guest, &disk, serial, size);
@@ -147,10 +144,7 @@ fn used_disks_are_refused_and_named_ones_written() {
 /// namespaces.
 #[test]
 fn namespaces_of_one_drive_are_told_apart() {
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip("namespaces_of_one_drive_are_told_apart", &reason),
-    };
+    let mut guest = require!(GUEST.take());
     for (nsid, size, block) in [(7, 32 * MIB, 4096), (4, 16 * MIB, 512)] {
         let disk = disk_of(&mut guest, "FATHOM-NVME-2", size);
         let by_serial = write(&mut guest, &disk, "FATHOM-NVME-2");
@@ -188,11 +182,7 @@ fn both_engines_find_the_latency_of_a_throttled_disk() {
     const DEPTH: f64 = 4.0;
     /// The kernel's time of an I/O ends a little after it has told that it is done.
     const AFTER: f64 = 0.9;
-    let name = "both_engines_find_the_latency_of_a_throttled_disk";
-    let mut guest = match NEWER_GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(NEWER_GUEST.take());
     let disk = disk_of(&mut guest, "THROTTLED", 64 * MIB);
     guest.must(&format!(
         "printf '[w]\\nrw=randwrite\\nbs=4k\\ndirect=1\\nioengine=libaio\\niodepth={DEPTH}\\nnumber_ios={IOS}\\nfilename=/dev/{disk}\\n' >/tmp/w.fio"
@@ -233,11 +223,7 @@ const GROUP: &str = concat!(
 
 #[test]
 fn a_machine_without_fio_needs_none() {
-    let name = "a_machine_without_fio_needs_none";
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(GUEST.take());
     let disk = disk_of(&mut guest, "PLAIN", 64 * MIB);
     guest.must(&format!(
         "mkfs.ext4 -q /dev/{disk} && mkdir -p /mnt && mount /dev/{disk} /mnt"
@@ -283,11 +269,7 @@ pub(crate) fn job_on(guest: &mut Guest, options: &str, disk: &str, words: &str) 
 /// disks are taken: commands count from the disk's start.
 #[test]
 fn scsi_commands_write_where_the_block_layer_reads() {
-    let name = "scsi_commands_write_where_the_block_layer_reads";
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(GUEST.take());
     let named = "--destroy BY-COMMAND";
     let disk = disk_of(&mut guest, "BY-COMMAND", 24 * MIB);
     let write = "ioengine=sg rw=randwrite size=8m verify=crc32c";
@@ -387,15 +369,7 @@ fn end_of_reading(guest: &mut Guest) -> (Value, String) {
 /// A disk that is pulled out, one that never answers, and a full table of contexts.
 #[test]
 fn disks_that_vanish_or_stall_end_a_run_with_their_names() {
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => {
-            return skip(
-                "disks_that_vanish_or_stall_end_a_run_with_their_names",
-                &reason,
-            );
-        }
-    };
+    let mut guest = require!(GUEST.take());
     let disk = disk_of(&mut guest, "STALLS", 48 * MIB);
     let table = format!("dmsetup create slow --table '0 65536 linear /dev/{disk} 0'");
     for engine in ["psync", "libaio", "io_uring"] {

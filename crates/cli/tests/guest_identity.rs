@@ -1,7 +1,7 @@
 //! On a machine of its own: drives whose names can belong to two things, with the protocols
 //! that make them.
 
-use fathom_testkit::{Guest, GuestAnswer, GuestPlan, SharedGuest, skip};
+use fathom_testkit::{Guest, GuestAnswer, GuestPlan, SharedGuest, require};
 
 use crate::guests::{MIB, with_fathom};
 
@@ -60,11 +60,7 @@ fn refused(answer: &GuestAnswer, why: &str) {
 
 #[test]
 fn drives_with_names_in_common_are_told_apart() {
-    let name = "drives_with_names_in_common_are_told_apart";
-    let mut guest = match TWINS.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(TWINS.take());
     two_disks_with_one_serial_number(&mut guest);
     a_partition_has_a_name_of_its_own(&mut guest);
     a_link_that_moves_takes_no_confirmation_along(&mut guest);

@@ -1,7 +1,7 @@
 //! On a machine of its own: NVMe namespaces by their generic devices, and those with zones,
 //! beside fio.
 
-use fathom_testkit::{Guest, GuestAnswer, skip};
+use fathom_testkit::{Guest, GuestAnswer, require};
 
 use crate::guest::job_on;
 use crate::guests::{MIB, NEWER_GUEST, disk_of};
@@ -22,11 +22,7 @@ fn fio_on(guest: &mut Guest, fio: &str, options: &str, disk: &str) -> GuestAnswe
 /// the other way round; every option of rings has it all.
 #[test]
 fn commands_by_a_generic_nvme_device_reach_its_disk() {
-    let name = "commands_by_a_generic_nvme_device_reach_its_disk";
-    let mut guest = match NEWER_GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(NEWER_GUEST.take());
     let disk = disk_of(&mut guest, "GENERIC", 32 * MIB);
     let generic = disk.replace("nvme", "ng");
     guest.must(&format!("test -c /dev/{generic}"));
@@ -226,11 +222,7 @@ fn zones_with_data(guest: &mut Guest, disk: &str) -> usize {
 /// 16 zones of 4 MiB, of which 3 MiB hold data, and 4 may be open.
 #[test]
 fn zones_are_written_at_their_pointers_as_by_fio() {
-    let name = "zones_are_written_at_their_pointers_as_by_fio";
-    let mut guest = match NEWER_GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(NEWER_GUEST.take());
     let named = "--destroy ZONED";
     let disk = disk_of(&mut guest, "ZONED", 64 * MIB);
     let generic = disk.replace("nvme", "ng");

@@ -2,7 +2,7 @@
 //! software with Command Duration Limits, under a kernel and a fio that know them,
 //! and emulated SATA and NVMe ones that have none.
 
-use fathom_testkit::{Guest, skip};
+use fathom_testkit::{Guest, require};
 use serde_json::Value;
 
 use crate::guests::NEWER_GUEST;
@@ -15,11 +15,7 @@ const OWN_LIMIT_MS: f64 = 770.0;
 
 #[test]
 fn limits_are_kept_counted_and_put_back() {
-    let name = "limits_are_kept_counted_and_put_back";
-    let mut guest = match NEWER_GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(NEWER_GUEST.take());
     let disk = guest.must("cdl-up 5000").trim().to_owned();
     write_page(&mut guest);
     what_cannot_be_done_is_refused(&mut guest, &disk);
@@ -176,7 +172,10 @@ fn hinted_reads_are_faster_and_misses_are_those_of_the_disk(guest: &mut Guest, d
         let all = logged(&log, hint);
         all[all.len() / 2]
     });
-    assert!(tight < wide && wide < none, "{tight}, {wide}, {none}: {doc}");
+    assert!(
+        tight < wide && wide < none,
+        "{tight}, {wide}, {none}: {doc}"
+    );
     assert_eq!(state(guest, disk), found);
     let files = guest.must("cd /tmp/out && find . -type f | sort");
     let wanted = "./baseline/16/cdl_statistics ./baseline/16/fio.log \

@@ -1,7 +1,7 @@
 //! On a machine of its own: purges of NVMe, SCSI and ATA disks as QEMU has them,
 //! some of which say that they did it and did not.
 
-use fathom_testkit::{Guest, GuestAnswer, skip};
+use fathom_testkit::{Guest, GuestAnswer, require};
 use serde_json::Value;
 
 use crate::guests::{GUEST, MIB, NEWER_GUEST, disk_of};
@@ -56,15 +56,7 @@ fn letters(guest: &mut Guest, disk: &str) -> u64 {
 
 #[test]
 fn nvme_namespaces_are_formatted_by_their_id_and_no_other() {
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => {
-            return skip(
-                "nvme_namespaces_are_formatted_by_their_id_and_no_other",
-                &reason,
-            );
-        }
-    };
+    let mut guest = require!(GUEST.take());
     let seven = disk_of(&mut guest, "PURGE-TWO", 32 * MIB);
     let four = disk_of(&mut guest, "PURGE-TWO", 16 * MIB);
     let (word7, word4) = (word(&mut guest, &seven), word(&mut guest, &four));
@@ -251,10 +243,7 @@ const USES: [(&str, &str, &str); 6] = [
 
 #[test]
 fn scsi_disks_are_purged_or_found_out() {
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip("scsi_disks_are_purged_or_found_out", &reason),
-    };
+    let mut guest = require!(GUEST.take());
     let scsi = disk_of(&mut guest, "PURGE-SCSI", 48 * MIB);
     let words = ["PURGE-SCSI"];
     for (use_it, said, undo) in USES {
@@ -296,10 +285,7 @@ fn scsi_disks_are_purged_or_found_out() {
 /// of the other guest has no driver for AHCI.
 #[test]
 fn ata_disks_behind_ahci_are_purged_or_found_out() {
-    let mut guest = match NEWER_GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip("ata_disks_behind_ahci_are_purged_or_found_out", &reason),
-    };
+    let mut guest = require!(NEWER_GUEST.take());
     let ata = disk_of(&mut guest, "PURGE-ATA", 40 * MIB);
     let driver = guest.must(&format!("readlink -f /sys/block/{ata}/device"));
     assert!(driver.contains("/ata"), "{driver}");

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use fathom_testkit::{Guest, skip};
+use fathom_testkit::{Guest, require};
 use serde_json::Value;
 
 use crate::guests::{GUEST, MIB, disk_of};
@@ -72,10 +72,7 @@ fn findings(guest: &mut Guest, options: &str, path: &str) -> Vec<String> {
 
 #[test]
 fn devices_made_of_others_are_told_and_judged() {
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip("devices_made_of_others_are_told_and_judged", &reason),
-    };
+    let mut guest = require!(GUEST.take());
     let a = disk_of(&mut guest, "STACK-A", 40 * MIB);
     let b = disk_of(&mut guest, "STACK-B", 40 * MIB);
     let on = |line: &str| {

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use fathom_testkit::{GuestPlan, SharedGuest, skip};
+use fathom_testkit::{GuestPlan, SharedGuest, require};
 
 use crate::guests::with_fathom;
 
@@ -63,11 +63,7 @@ static ZONED_GUEST: SharedGuest = SharedGuest::new(|| {
 
 #[test]
 fn fios_tests_of_zones_pass() {
-    let name = "fios_tests_of_zones_pass";
-    let mut guest = match ZONED_GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(ZONED_GUEST.take());
     guest.must("ln -sf /proc/self/fd /dev/fd; mkdir /tmp/t && cp -r /guest/zbd /tmp/t/ && cp /guest/as-fio /tmp/fio");
     let disk = guest.must(DISK);
     let disk = disk.trim();

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output};
 
 use fathom_model::FailureKind;
 use fathom_testkit::{
-    LoopDevice, ProgramUnderTest, SmallFs, await_that, signal, signal_until_it_ends, skip,
+    LoopDevice, ProgramUnderTest, SmallFs, await_that, require, signal, signal_until_it_ends,
 };
 use serde_json::Value;
 
@@ -404,11 +404,7 @@ fn commands_of_a_job_run_before_it_and_after_it() {
 
 #[test]
 fn a_device_is_written_to_only_when_it_was_named() {
-    let name = "a_device_is_written_to_only_when_it_was_named";
-    let disk = match LoopDevice::new(16 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(16 << 20));
     let bench = Bench::new();
     let path = disk.path().to_str().unwrap();
     bench.file(
@@ -524,11 +520,7 @@ fn a_time_limit_ends_the_run() {
 
 #[test]
 fn a_full_disk_under_the_records_stops_the_run() {
-    let name = "a_full_disk_under_the_records_stops_the_run";
-    let small = match SmallFs::new(4 << 20, "") {
-        Ok(small) => small,
-        Err(reason) => return skip(name, &reason),
-    };
+    let small = require!(SmallFs::new(4 << 20, ""));
     let bench = Bench::new();
     bench.file("long.fio", LONG);
     let runs = small.path().join("runs");
@@ -646,14 +638,10 @@ fn a_job_without_a_single_io_is_no_success() {
 /// A device with logical blocks of 4096 bytes takes no I/O of 512.
 #[test]
 fn a_block_that_is_too_small_for_the_device_is_told_with_the_size_that_is_not() {
-    let name = "a_block_that_is_too_small_for_the_device_is_told_with_the_size_that_is_not";
     let bench = Bench::new();
     let image = bench.path().join("image");
     File::create(&image).unwrap().set_len(1 << 20).unwrap();
-    let device = match LoopDevice::of_blocks(&image, 4096) {
-        Ok(device) => device,
-        Err(reason) => return skip(name, &reason),
-    };
+    let device = require!(LoopDevice::of_blocks(&image, 4096));
     let job = format!(
         "[a]\nfilename={}\nrw=read\nbs=512\nsize=64k\ndirect=1\n",
         device.path().display()

@@ -10,7 +10,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use fathom_testkit::{LoopDevice, ProgramUnderTest, skip};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, require};
 use serde_json::{Value, json};
 
 mod ended;
@@ -475,10 +475,7 @@ fn a_quick_series_in_a_plan_file_survives_kills() {
 
 #[test]
 fn priorities_survive_kills() {
-    let disk = match LoopDevice::new(1 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip("priorities_survive_kills", &reason),
-    };
+    let disk = require!(LoopDevice::new(1 << 20));
     let dev = disk.path().to_str().unwrap();
     let args = ["prio", "--dev", dev, "--baseline", "--bs", "4k"];
     let times = ["--ramptime", "0", "--runtime", "1", "--qds", "1 2"];

@@ -4,7 +4,7 @@
 
 use std::process::{Command, Output};
 
-use fathom_testkit::{Guest, skip};
+use fathom_testkit::{Guest, require};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -56,11 +56,7 @@ fn deeds(doc: &Value) -> Vec<&str> {
 
 #[test]
 fn drives_keep_their_history_and_tell_what_others_wrote() {
-    let name = "drives_keep_their_history_and_tell_what_others_wrote";
-    let mut guest = match GUEST.take() {
-        Ok(guest) => guest,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut guest = require!(GUEST.take());
     for serial in ["LEDGER-NVME", "LEDGER-SCSI", "LEDGER-VIRTIO"] {
         let drive = Drive::new(&mut guest, serial);
         a_life(&mut guest, &drive);

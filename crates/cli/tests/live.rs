@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{program, skip};
+use fathom_testkit::{program, require};
 
 /// `fathom` with `options` and a job of 500 reads a second.
 fn arguments(options: &[&str], runtime: &str) -> Vec<String> {
@@ -35,12 +35,7 @@ fn run(dir: &Path, arguments: &[String]) -> (String, String) {
 
 #[test]
 fn off_a_terminal_an_interval_is_a_line_and_quiet_is_quiet() {
-    if let Err(reason) = program("fio") {
-        return skip(
-            "off_a_terminal_an_interval_is_a_line_and_quiet_is_quiet",
-            &reason,
-        );
-    }
+    require!(program("fio"));
     let dir = tempfile::tempdir().unwrap();
     let (stdout, stderr) = run(dir.path(), &arguments(&[], "--runtime=2"));
     assert!(stdout.starts_with("reads: complete"), "{stdout}");
@@ -56,11 +51,8 @@ fn off_a_terminal_an_interval_is_a_line_and_quiet_is_quiet() {
 /// of the display stayed on the screen for ever.
 #[test]
 fn ctrl_c_leaves_nothing_of_the_display_on_the_terminal() {
-    let name = "ctrl_c_leaves_nothing_of_the_display_on_the_terminal";
     for needed in ["fio", "script"] {
-        if let Err(reason) = program(needed) {
-            return skip(name, &reason);
-        }
+        require!(program(needed));
     }
     let dir = tempfile::tempdir().unwrap();
     let command = [

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-use fathom_testkit::{Lab, skip};
+use fathom_testkit::{Lab, require};
 use serde_json::Value;
 
 use crate::command_line::{commands, help};
@@ -239,10 +239,7 @@ fn a_key_of_a_plan_file_takes_effect_or_is_refused() {
 
 #[test]
 fn an_option_takes_effect_on_a_host_or_is_refused() {
-    let lab = match Lab::new(1, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("an_option_takes_effect_on_a_host_or_is_refused", &reason),
-    };
+    let lab = require!(Lab::new(1, &[]));
     let hosts = ["--hosts", "m1"].map(str::to_owned);
     let silent = each_cell(&KindOfRun::on_hosts, &|kind, option, silent| {
         if option == "hosts" {

@@ -8,7 +8,7 @@ use std::process::Output;
 
 use fathom_model::FailureKind;
 use fathom_testkit::{
-    FaultFs, FaultOp, LoopDevice, ProgramUnderTest, SmallFs, await_that, signal, skip,
+    FaultFs, FaultOp, LoopDevice, ProgramUnderTest, SmallFs, await_that, require, signal, skip,
 };
 use serde_json::Value;
 
@@ -70,10 +70,7 @@ fn form(value: &Value, place: &str, found: &mut Vec<String>) {
 
 #[test]
 fn both_engines_do_the_same_ios_and_tell_them_in_the_same_form() {
-    let test = "both_engines_do_the_same_ios_and_tell_them_in_the_same_form";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     let bench = Bench::new();
     bench.file(
         "mix.fio",
@@ -166,15 +163,7 @@ fn writes_of(device: &Path) -> u64 {
 #[test]
 fn a_device_is_written_only_when_named_and_each_block_once() {
     const BLOCKS: u64 = 2048;
-    let device = match LoopDevice::new(BLOCKS * 4096) {
-        Ok(device) => device,
-        Err(reason) => {
-            return skip(
-                "a_device_is_written_only_when_named_and_each_block_once",
-                &reason,
-            );
-        }
-    };
+    let device = require!(LoopDevice::new(BLOCKS * 4096));
     let bench = Bench::new();
     let path = device.path().display().to_string();
     bench.file(

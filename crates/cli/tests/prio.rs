@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use fathom_testkit::{LoopDevice, await_that, signal, skip};
+use fathom_testkit::{LoopDevice, await_that, require, signal};
 use serde_json::Value;
 
 fn fathom(dir: &Path, args: &[&str]) -> Output {
@@ -70,11 +70,7 @@ fn pages_are_shown_and_faults_told_with_file_and_line() {
 
 #[test]
 fn a_baseline_has_the_folder_and_the_words_of_the_page() {
-    let name = "a_baseline_has_the_folder_and_the_words_of_the_page";
-    let disk = match LoopDevice::new(16 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(16 << 20));
     let dir = tempfile::tempdir().unwrap();
     let dev = disk.path().display().to_string();
     let run = |engine: &str, more: &[&str]| {
@@ -154,11 +150,7 @@ fn writes_are_measured_where_the_disk_is_named(
 /// lines of the page were printed all the same.
 #[test]
 fn an_interrupted_depth_is_marked_and_quiet_is_quiet() {
-    let name = "an_interrupted_depth_is_marked_and_quiet_is_quiet";
-    let disk = match LoopDevice::new(16 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(16 << 20));
     let dir = tempfile::tempdir().unwrap();
     let dev = disk.path().display().to_string();
     let start = |runtime: &str, outdir: &str, more: &[&str]| {

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, require};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -52,10 +52,7 @@ fn records(shell: &Shell) -> usize {
 
 #[test]
 fn a_purge_is_listed_shown_refused_done_and_kept() {
-    let device = match LoopDevice::new(SIZE) {
-        Ok(device) => device,
-        Err(reason) => return skip("a_purge_is_listed_shown_refused_done_and_kept", &reason),
-    };
+    let device = require!(LoopDevice::new(SIZE));
     let shell = Shell::new();
     let path = device.path().to_str().unwrap();
     let word = format!("{path}=8MiB");
@@ -123,11 +120,7 @@ fn a_purge_is_listed_shown_refused_done_and_kept() {
 /// Ctrl-C in the midst of an overwrite.
 #[test]
 fn an_interrupted_purge_is_recorded_as_interrupted() {
-    let test = "an_interrupted_purge_is_recorded_as_interrupted";
-    let device = match LoopDevice::new(2 << 30) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let device = require!(LoopDevice::new(2 << 30));
     let shell = Shell::new();
     let path = device.path().to_str().unwrap();
     let word = format!("{path}=2GiB");
@@ -188,11 +181,7 @@ fn an_interrupted_purge_is_recorded_as_interrupted() {
 /// Killed without notice in the midst of an overwrite.
 #[test]
 fn a_killed_purge_is_known_as_interrupted() {
-    let test = "a_killed_purge_is_known_as_interrupted";
-    let device = match LoopDevice::new(2 << 30) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let device = require!(LoopDevice::new(2 << 30));
     let shell = Shell::new();
     let path = device.path().to_str().unwrap();
     let word = format!("{path}=2GiB");
@@ -217,11 +206,7 @@ fn a_killed_purge_is_known_as_interrupted() {
 
 #[test]
 fn resume_purges_anew_what_was_killed_once_the_device_is_named_again() {
-    let test = "resume_purges_anew_what_was_killed_once_the_device_is_named_again";
-    let device = match LoopDevice::new(SIZE) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let device = require!(LoopDevice::new(SIZE));
     let shell = Shell::new();
     let path = device.path().to_str().unwrap();
     let word = format!("{path}=8MiB");

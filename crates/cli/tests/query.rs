@@ -11,7 +11,7 @@ use fathom_model::result::CpuUse;
 use fathom_model::{Direction, Event, Failure, FailureKind, JobResult, ReasonKind, RunStatus};
 use fathom_record::{RunRemarks, Writer};
 use fathom_report::query::{KEPT_TABLES, TABLES};
-use fathom_testkit::skip;
+use fathom_testkit::{require, skip};
 use serde_json::{Value, json};
 
 use crate::report::records;
@@ -700,11 +700,7 @@ const SAME_ROWS: &str = "import json, sys, duckdb, polars, pyarrow.parquet\n\
 
 #[test]
 fn a_parquet_file_has_every_value_of_every_row() {
-    let name = "a_parquet_file_has_every_value_of_every_row";
-    let python = match fathom_testkit::readers() {
-        Ok(python) => python,
-        Err(why) => return skip(name, &why),
-    };
+    let python = require!(fathom_testkit::readers());
     let dir = some_runs();
     let dir = dir.path();
     // More rows than a group and a page have, values of every kind, words of others, and

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use fathom_testkit::{LoopDevice, ProgramUnderTest, await_that, signal, skip};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, await_that, require, signal};
 use serde_json::Value;
 
 const JOB: &str = "[a]\nrw=randread\nfilename=x\nsize=1g\nbs=4k\ntime_based\nruntime=3\n";
@@ -592,11 +592,7 @@ fn what_a_run_does_not_take_is_refused_by_name() {
 
 #[test]
 fn the_words_of_a_plan_file_hold_for_every_start() {
-    let test = "the_words_of_a_plan_file_hold_for_every_start";
-    let disk = match LoopDevice::new(1 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(test, &reason),
-    };
+    let disk = require!(LoopDevice::new(1 << 20));
     let dev = disk.path().display();
     let program = program();
     let text = |destroy: &str| {

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, require};
 use serde_json::Value;
 
 fn fathom(dir: &Path, args: &str) -> Output {
@@ -132,10 +132,7 @@ fn documents_of_a_purge_are_what_their_schemas_say() {
     let dir = dir.path();
     let image = dir.join("image");
     fs::write(&image, vec![0; 1 << 20]).unwrap();
-    let device = match LoopDevice::over(&image) {
-        Ok(device) => device,
-        Err(reason) => return skip("documents_of_a_purge", &reason),
-    };
+    let device = require!(LoopDevice::over(&image));
     let device = device.path().display();
     for what in ["--list", "--dry-run"] {
         let document = document(dir, &format!("purge {device} {what} --json"));

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use fathom_testkit::{program, skip};
+use fathom_testkit::{program, require};
 use serde_json::Value;
 
 fn fathom(dir: &Path, args: &[&str]) -> Output {
@@ -181,10 +181,7 @@ fn a_native_run_is_judged_by_its_samples() {
 
 #[test]
 fn fios_own_verdict_follows_from_the_values_it_gives() {
-    let name = "fios_own_verdict_follows_from_the_values_it_gives";
-    if let Err(reason) = program("fio") {
-        return skip(name, &reason);
-    }
+    require!(program("fio"));
     for ss in ["iops:60%", "iops_slope:90%"] {
         let dir = tempfile::tempdir().unwrap();
         let job = "--name=r --ioengine=psync --rw=randread --size=4m --rate_iops=400 \

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use fathom_model::FailureKind;
-use fathom_testkit::{ProgramUnderTest, program, root, skip};
+use fathom_testkit::{ProgramUnderTest, program, require, root, skip};
 use tempfile::TempDir;
 
 /// A user that has no processes: the limit counts all of one user's.
@@ -110,10 +110,7 @@ fn where_no_thread_can_be_had_the_limit_is_named() {
 /// The kernel's signal for it would end the program without a word.
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_that_is_told() {
-    let name = "a_limit_on_the_size_of_files_is_an_error_that_is_told";
-    if let Err(reason) = program("prlimit") {
-        return skip(name, &reason);
-    }
+    require!(program("prlimit"));
     let fathom = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
     let job = ["--name=a", "--ioengine=null", "--rw=read", "--size=1m"];
     let run = ["job", "run", "--engine", "native", "--"];
@@ -172,10 +169,7 @@ fn where_no_thread_fits_into_the_address_space_the_limit_is_named() {
 #[test]
 fn jobs_without_a_thread_fail_their_run_with_the_limit() {
     let limited = Limited::new();
-    let mut command = match limited.address_space(160) {
-        Ok(command) => command,
-        Err(reason) => return skip("jobs_without_a_thread_fail_their_run", &reason),
-    };
+    let mut command = require!(limited.address_space(160));
     let args = [
         "job",
         "run",
@@ -202,10 +196,7 @@ fn jobs_that_fio_cannot_start_are_told_with_the_limits() {
         ("--thread", "fio could not start a thread for each job: "),
         ("--thread=0", "fio could not start a process for each job: "),
     ] {
-        let mut command = match limited.processes(40) {
-            Ok(command) => command,
-            Err(reason) => return skip("jobs_that_fio_cannot_start", &reason),
-        };
+        let mut command = require!(limited.processes(40));
         let args = ["job", "run", "-q", "--engine", "fio", "--", "--name=a", how];
         let job = ["--ioengine=null", "--rw=read", "--size=1m", "--numjobs=128"];
         let ended = command.args(args).args(job).output().unwrap();

@@ -7,19 +7,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use fathom_testkit::{
-    FaultFs, LoopDevice, ProgramUnderTest, Throttle, Zram, await_that, data, signal, skip,
+    FaultFs, LoopDevice, ProgramUnderTest, Throttle, Zram, await_that, data, require, signal,
 };
 use serde_json::Value;
-
-/// What can be had, or why the test is skipped.
-macro_rules! require {
-    ($test:expr, $what:expr) => {
-        match $what {
-            Ok(it) => it,
-            Err(reason) => return skip($test, &reason),
-        }
-    };
-}
 
 fn bench() -> ProgramUnderTest {
     ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"))
@@ -105,9 +95,8 @@ const MIB: usize = 1 << 20;
 
 #[test]
 fn a_second_load_on_the_device_is_told_with_its_bytes() {
-    let test = "a_second_load_on_the_device_is_told_with_its_bytes";
     let bench = bench();
-    let device = require!(test, LoopDevice::over(&image(&bench, 16 * MIB)));
+    let device = require!(LoopDevice::over(&image(&bench, 16 * MIB)));
     let job = job(
         &bench,
         device.path(),
@@ -142,9 +131,8 @@ fn a_second_load_on_the_device_is_told_with_its_bytes() {
 
 #[test]
 fn holes_are_invalid_and_a_command_that_requires_more_ends_with_7() {
-    let test = "holes_are_invalid_and_a_command_that_requires_more_ends_with_7";
     let bench = bench();
-    let device = require!(test, LoopDevice::new(16 << 20));
+    let device = require!(LoopDevice::new(16 << 20));
     let job = job(&bench, device.path(), "runtime=1\nsize=16M");
     let output = bench.run(&args(&job, &["--require", "suspect"]));
     assert_eq!(output.status.code(), Some(7), "{output:?}");
@@ -167,9 +155,8 @@ fn holes_are_invalid_and_a_command_that_requires_more_ends_with_7() {
 
 #[test]
 fn somebody_is_told_at_once_that_a_run_became_invalid() {
-    let test = "somebody_is_told_at_once_that_a_run_became_invalid";
     let bench = bench();
-    let device = require!(test, LoopDevice::new(16 << 20));
+    let device = require!(LoopDevice::new(16 << 20));
     let first = job(&bench, device.path(), "runtime=1\nsize=16M");
     // Both read holes; the second step is there only when somebody was told at the first.
     let second = std::fs::read_to_string(&first).unwrap();
@@ -200,15 +187,14 @@ fn somebody_is_told_at_once_that_a_run_became_invalid() {
 
 #[test]
 fn a_sparse_file_and_an_empty_zram_device_hold_nothing() {
-    let test = "a_sparse_file_and_an_empty_zram_device_hold_nothing";
     let bench = bench();
     let sparse = bench.path().join("sparse");
     fs::File::create(&sparse)
         .unwrap()
         .set_len(16 << 20)
         .unwrap();
-    let zram = require!(test, Zram::new(16 << 20));
-    let device = require!(test, LoopDevice::over(&sparse));
+    let zram = require!(Zram::new(16 << 20));
+    let device = require!(LoopDevice::over(&sparse));
     for target in [zram.path(), device.path()] {
         let job = job(&bench, target, "runtime=1\nsize=16M");
         let output = bench.good(&args(&job, &[]));
@@ -219,10 +205,9 @@ fn a_sparse_file_and_an_empty_zram_device_hold_nothing() {
 
 #[test]
 fn the_limit_of_a_control_group_is_found_and_a_change_of_it_is_a_shift() {
-    let test = "the_limit_of_a_control_group_is_found_and_a_change_of_it_is_a_shift";
     let bench = bench();
-    let device = require!(test, LoopDevice::over(&image(&bench, 16 * MIB)));
-    let group = require!(test, Throttle::new(device.path(), 400));
+    let device = require!(LoopDevice::over(&image(&bench, 16 * MIB)));
+    let group = require!(Throttle::new(device.path(), 400));
     let job = job(&bench, device.path(), "runtime=120\nsize=16M");
     let words = group.command();
     let mut command = Command::new(&words[0]);
@@ -247,9 +232,8 @@ fn the_limit_of_a_control_group_is_found_and_a_change_of_it_is_a_shift() {
 
 #[test]
 fn one_io_at_a_time_is_no_depth_of_eight() {
-    let test = "one_io_at_a_time_is_no_depth_of_eight";
     let bench = bench();
-    let device = require!(test, LoopDevice::over(&image(&bench, 16 * MIB)));
+    let device = require!(LoopDevice::over(&image(&bench, 16 * MIB)));
     let job = job(
         &bench,
         device.path(),
@@ -264,9 +248,8 @@ fn one_io_at_a_time_is_no_depth_of_eight() {
 
 #[test]
 fn a_queue_that_is_set_anew_meanwhile_is_told() {
-    let test = "a_queue_that_is_set_anew_meanwhile_is_told";
     let bench = bench();
-    let device = require!(test, LoopDevice::over(&image(&bench, 16 * MIB)));
+    let device = require!(LoopDevice::over(&image(&bench, 16 * MIB)));
     let job = job(
         &bench,
         device.path(),
@@ -285,9 +268,8 @@ fn a_queue_that_is_set_anew_meanwhile_is_told() {
 
 #[test]
 fn a_file_system_that_stands_still_is_a_stall() {
-    let test = "a_file_system_that_stands_still_is_a_stall";
     let bench = bench();
-    let faults = require!(test, FaultFs::new());
+    let faults = require!(FaultFs::new());
     let file = faults.path().join("f");
     fs::write(&file, vec![7; 4 * MIB]).unwrap();
     let job = job(&bench, &file, "ioengine=psync\nruntime=120\nsize=4M");
@@ -305,9 +287,8 @@ fn a_file_system_that_stands_still_is_a_stall() {
 
 #[test]
 fn what_the_job_asked_for_is_a_limit_and_no_reason_against_it() {
-    let test = "what_the_job_asked_for_is_a_limit_and_no_reason_against_it";
     let bench = bench();
-    let device = require!(test, LoopDevice::over(&image(&bench, 16 * MIB)));
+    let device = require!(LoopDevice::over(&image(&bench, 16 * MIB)));
     let job = job(&bench, device.path(), "rate_iops=50\nruntime=2\nsize=16M");
     let output = bench.good(&args(&job, &[]));
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -327,9 +308,8 @@ fn what_the_job_asked_for_is_a_limit_and_no_reason_against_it() {
 
 #[test]
 fn the_record_keeps_the_evidence_of_every_interval() {
-    let test = "the_record_keeps_the_evidence_of_every_interval";
     let bench = bench();
-    let device = require!(test, LoopDevice::over(&image(&bench, 16 * MIB)));
+    let device = require!(LoopDevice::over(&image(&bench, 16 * MIB)));
     let job = job(&bench, device.path(), "rate_iops=100\nruntime=2\nsize=16M");
     bench.good(&args(&job, &[]));
     let events = String::from_utf8(bench.good(&["show", "--events"]).stdout).unwrap();

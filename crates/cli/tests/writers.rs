@@ -7,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use fathom_testkit::{LoopDevice, ProgramUnderTest, skip};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, require};
 
 use crate::command_line::{commands, help};
 
@@ -146,12 +146,7 @@ fn run(program: &ProgramUnderTest, words: &[String]) {
 /// one, and links to them and to another file.
 #[test]
 fn no_command_writes_to_what_is_no_file_of_its_own() {
-    let kept = match Kept::new() {
-        Ok(kept) => kept,
-        Err(reason) => {
-            return skip("no_command_writes_to_what_is_no_file_of_its_own", &reason);
-        }
-    };
+    let kept = require!(Kept::new());
     let program = place();
     let demo = program.records().pop().unwrap();
     fs::rename(&demo, demo.with_file_name("demo")).unwrap();
@@ -218,11 +213,7 @@ fn options() -> Vec<(Vec<String>, String)> {
 /// The names that commands of a campaign write without being told.
 #[test]
 fn no_command_of_a_campaign_writes_through_a_link_out_of_its_folder() {
-    let test = "no_command_of_a_campaign_writes_through_a_link_out_of_its_folder";
-    let kept = match Kept::new() {
-        Ok(kept) => kept,
-        Err(reason) => return skip(test, &reason),
-    };
+    let kept = require!(Kept::new());
     let program = place();
     for command in commands() {
         let is_config = command.first().is_some_and(|it| it == "config") && command.len() == 2;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use fathom_engines::choice::Wish;
+use fathom_engines::EngineName;
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, Course, HostsJob, Machine};
 use fathom_model::{Event, Host, RunStatus};
@@ -24,7 +24,7 @@ const TOLD_WITHIN: Duration = Duration::from_secs(5);
 
 /// The agents end by themselves when the time of a phase is over; what does not
 /// even do that is given up by its silence.
-fn words(engine: Wish, limit: Duration, file: &str) -> Vec<Word> {
+fn words(engine: EngineName, limit: Duration, file: &str) -> Vec<Word> {
     vec![
         Word::text("job"),
         Word::text("run"),

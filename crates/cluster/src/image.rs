@@ -97,7 +97,6 @@ fn digest(blob: &[u8]) -> String {
 
 /// Whether a program runs without a loader and libraries, which an image of one
 /// file does not have: an ELF file without PT_INTERP (System V ABI, chapter 5).
-#[must_use]
 pub fn is_static(program: &[u8]) -> bool {
     const PT_INTERP: u32 = 3;
     let number = |at: usize, bytes: usize| {

@@ -25,7 +25,6 @@ pub struct BenchPhase {
 
 impl BenchPhase {
     /// A job file as it stands.
-    #[must_use]
     pub fn of_job(name: &str, text: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -37,7 +36,6 @@ impl BenchPhase {
 }
 
 /// The phases of a benchmark in their order.
-#[must_use]
 pub fn phases(workload: BenchWorkload, parameters: &Parameters) -> Vec<BenchPhase> {
     match workload {
         BenchWorkload::Seq => sequential(parameters),
@@ -49,7 +47,6 @@ pub fn phases(workload: BenchWorkload, parameters: &Parameters) -> Vec<BenchPhas
 
 /// What is wrong with the jobs of a benchmark and of the load beside it, as
 /// `fathom job check` finds it; asked before anything is made.
-#[must_use]
 pub fn check(phases: &[BenchPhase], parameters: &Parameters) -> Vec<Diagnostic> {
     let calm = parameters.calm.iter();
     let calm = calm.flat_map(|calm| [("calm_prefill", calm.prefill()), ("calm", calm.job())]);
@@ -65,7 +62,6 @@ pub fn check(phases: &[BenchPhase], parameters: &Parameters) -> Vec<Diagnostic> 
 }
 
 /// Names that more than one phase has: their files would be the same.
-#[must_use]
 pub fn twice(phases: &[BenchPhase]) -> Vec<&str> {
     let mut names = BTreeSet::new();
     let again = phases.iter().filter(|phase| !names.insert(&phase.name));
@@ -74,7 +70,6 @@ pub fn twice(phases: &[BenchPhase]) -> Vec<&str> {
 
 /// What the native engine does not take of the jobs of phases, each with its
 /// place; asked before anything is made.
-#[must_use]
 pub fn against_native(phases: &[BenchPhase]) -> Vec<String> {
     let of = |phase: &BenchPhase| {
         let path = format!("{}.fio", phase.name);

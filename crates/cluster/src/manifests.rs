@@ -47,7 +47,6 @@ impl Manifest {
     }
 
     /// Name of its file among those of all the others, without its ending.
-    #[must_use]
     pub fn alone(&self) -> String {
         match self.name.as_str() {
             "daemonset" => format!("{}_{}", self.folder, self.name),
@@ -70,7 +69,6 @@ pub struct Objects<'p> {
 impl Objects<'_> {
     /// Everything that is made for a run but its namespace, in this order, each
     /// with the folder of the record and the name of the file that it is kept in.
-    #[must_use]
     pub fn all(&self) -> Vec<Manifest> {
         let folder = self.folder();
         let mut all = vec![
@@ -95,7 +93,6 @@ impl Objects<'_> {
 
     /// Kind and name of all that a run makes, and of the pods and claims that the
     /// cluster makes for its sets: what stands there already, the sets would take.
-    #[must_use]
     pub fn names(&self) -> BTreeSet<(String, String)> {
         let mut names = BTreeSet::new();
         for Manifest { object, .. } in self.all() {
@@ -130,7 +127,6 @@ impl Objects<'_> {
     }
 
     /// The namespace, where it has to be made.
-    #[must_use]
     pub fn namespace(&self) -> Value {
         json!({
             "apiVersion": "v1",
@@ -140,7 +136,6 @@ impl Objects<'_> {
     }
 
     /// The same, as it is kept.
-    #[must_use]
     pub fn own_namespace(&self) -> Manifest {
         Manifest::new(&self.folder(), "namespace", self.namespace())
     }
@@ -154,13 +149,11 @@ impl Objects<'_> {
     }
 
     /// Folder of the record with what belongs to the servers.
-    #[must_use]
     pub fn folder(&self) -> String {
         format!("server_{}", self.kind())
     }
 
     /// Name of the file of an object of the servers, without its ending.
-    #[must_use]
     pub fn file(&self, object: &str) -> String {
         format!("{}server_{object}", self.kind())
     }
@@ -170,7 +163,6 @@ impl Objects<'_> {
     }
 
     /// The headless service that gives each server its name.
-    #[must_use]
     pub fn service(&self) -> Value {
         let mut service = json!({
             "apiVersion": "v1",
@@ -185,7 +177,6 @@ impl Objects<'_> {
     }
 
     /// The servers, all started at once, each with a claim of its own.
-    #[must_use]
     pub fn servers(&self) -> Value {
         let mut pod = json!({
             // A server needs nothing of the cluster.
@@ -292,7 +283,6 @@ impl Objects<'_> {
 
     /// The pod from which the phases are told to the servers. It does nothing by
     /// itself.
-    #[must_use]
     pub fn client(&self) -> Value {
         let mut pod = json!({
             "automountServiceAccountToken": false,
@@ -319,7 +309,6 @@ impl Objects<'_> {
     }
 
     /// The pods that drop the page cache of their nodes when they are told to.
-    #[must_use]
     pub fn cache_droppers(&self) -> Value {
         let mut pod = json!({
             "automountServiceAccountToken": false,
@@ -342,7 +331,6 @@ impl Objects<'_> {
     /// The pods whose node's `/proc` is read while the phases run. It shows all
     /// processes of the node, so that no other name space of the node is needed;
     /// block devices are the node's own in the `/sys` of any pod.
-    #[must_use]
     pub fn observers(&self) -> Value {
         let mut security = unprivileged();
         security["readOnlyRootFilesystem"] = json!(true);

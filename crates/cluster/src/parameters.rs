@@ -4,7 +4,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use fathom_engines::choice::Wish;
+use fathom_engines::EngineName;
 use fathom_model::units;
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ pub struct Given {
     pub image: Option<String>,
     /// What runs the jobs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub engine: Option<Wish>,
+    pub engine: Option<EngineName>,
     /// Block sizes as fio writes them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bs: Option<Vec<String>>,
@@ -110,7 +110,6 @@ pub enum BenchWorkload {
 
 impl BenchWorkload {
     /// The command that runs it.
-    #[must_use]
     pub fn command(self) -> &'static str {
         match self {
             Self::Seq => "cluster seq",
@@ -161,7 +160,7 @@ pub struct Parameters {
     pub image: Option<String>,
     /// What runs the jobs: fio servers, or Fathom in the pods with its own
     /// engine, or with fio where the image has one.
-    pub engine: Wish,
+    pub engine: EngineName,
     /// Block sizes as fio writes them.
     pub bs: Vec<String>,
     /// Queue depths.
@@ -236,7 +235,6 @@ impl Given {
     }
 
     /// What is said here, above what `below` says.
-    #[must_use]
     pub fn above(&self, below: &Self) -> Self {
         let calm = match (&self.calm, &below.calm) {
             (Some(here), Some(below)) => Some(here.above(below)),
@@ -361,7 +359,7 @@ impl Given {
         let claim = self.pvcsz_req_gb.map(GibSize::bytes).or_else(computed);
         let claim = claim.filter(|claim| *claim < 1 << 53);
         let class = self.storageclass.as_ref();
-        let has_fio = self.engine.is_none_or(|engine| engine == Wish::Fio);
+        let has_fio = self.engine.is_none_or(|engine| engine == EngineName::Fio);
         let calm = self
             .calm
             .map_or(Ok(None), |calm| calm.resolved(class, has_fio))?;
@@ -382,7 +380,7 @@ impl Given {
             stats_s: self.stats_s.unwrap_or(0),
             stats_node_label: self.stats_node_label.as_deref().map(label).transpose()?,
             image: self.image,
-            engine: self.engine.unwrap_or(Wish::Fio),
+            engine: self.engine.unwrap_or(EngineName::Fio),
             bs: self.bs.unwrap_or_else(|| match workload {
                 BenchWorkload::Seq => vec!["128k".to_owned()],
                 BenchWorkload::Rand | BenchWorkload::Job => vec!["4k".to_owned()],
@@ -434,19 +432,16 @@ impl Parameters {
     }
 
     /// Time between two readings of the nodes' statistics; `None`: there are none.
-    #[must_use]
     pub fn stats(&self) -> Option<std::time::Duration> {
         (self.stats_s > 0).then(|| std::time::Duration::from_secs(self.stats_s))
     }
 
     /// Whether the servers are pods of Fathom's own image.
-    #[must_use]
     pub fn is_by_agent(&self) -> bool {
-        self.engine != Wish::Fio
+        self.engine != EngineName::Fio
     }
 
     /// Bytes that all servers together write in the sequential benchmark.
-    #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.file_bytes * u64::from(self.njobs) * u64::from(self.ninstances)
     }

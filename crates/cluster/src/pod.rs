@@ -34,7 +34,6 @@ pub const FILES: [&str; 5] = [
 
 impl PodLook {
     /// Looks around; what cannot be seen is said in its place.
-    #[must_use]
     pub fn around(version: &str, folder: &Path) -> Self {
         let mounts = fs::read_to_string("/proc/self/mounts");
         let texts = [

@@ -55,7 +55,6 @@ const DAEMONS: [Right; 2] = [
 ];
 
 /// What a benchmark needs.
-#[must_use]
 pub fn needed(parameters: &Parameters, makes_namespace: bool) -> Vec<Right> {
     let mut all = ALWAYS.to_vec();
     if !parameters.is_by_agent() {

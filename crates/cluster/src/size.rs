@@ -29,13 +29,11 @@ enum WrittenSize {
 
 impl GibSize {
     /// So many GiB.
-    #[must_use]
     pub fn of_gib(gib: u64) -> Self {
         Self(gib.saturating_mul(GIB))
     }
 
     /// The size in bytes.
-    #[must_use]
     pub fn bytes(self) -> u64 {
         self.0
     }

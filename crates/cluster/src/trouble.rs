@@ -113,7 +113,6 @@ impl Trouble {
     }
 
     /// `server-fio-0: …`
-    #[must_use]
     pub fn text(self) -> String {
         format!("{}: {}", self.object, self.said)
     }
@@ -123,7 +122,6 @@ impl Trouble {
 /// what it tells of has healed: it counts only while its object, one of this
 /// run, is not what it shall be. Objects are known by their ids, as those of an
 /// earlier run had the same names.
-#[must_use]
 pub fn troubles(seen: &StartObjects, wanted: usize) -> Vec<Trouble> {
     let mut all: Vec<Trouble> = Vec::new();
     let mut tell = |object: &str, said: String| {
@@ -168,7 +166,6 @@ pub fn troubles(seen: &StartObjects, wanted: usize) -> Vec<Trouble> {
 
 /// Why a server is not the one any more that a phase began with; `None` when it
 /// is.
-#[must_use]
 pub fn lost(pods: &[Value], uid: &str) -> Option<String> {
     let Some(pod) = pods.iter().find(|pod| text(pod, "/metadata/uid") == uid) else {
         return Some("its pod was deleted".to_owned());
@@ -200,7 +197,6 @@ fn ended(terminated: &Value) -> String {
 }
 
 /// Whether all containers of a pod are ready.
-#[must_use]
 pub fn is_ready(pod: &Value) -> bool {
     let ready = |condition: &Value| {
         text(condition, "/type") == "Ready" && text(condition, "/status") == "True"

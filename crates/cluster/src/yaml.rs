@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 /// One document.
-#[must_use]
 pub fn to_yaml(value: &Value) -> String {
     let mut out = String::new();
     block(&mut out, value, 0);

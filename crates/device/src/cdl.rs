@@ -29,7 +29,6 @@ impl CdlPage {
     pub const ALL: [Self; 2] = [Self::T2a, Self::T2b];
 
     /// Its name, as in page files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::T2a => "T2A",
@@ -38,13 +37,11 @@ impl CdlPage {
     }
 
     /// The page of this name.
-    #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
     /// Subpage of the control mode page (SPC-6 7.5.14 and 7.5.15).
-    #[must_use]
     pub fn subpage(self) -> u8 {
         match self {
             Self::T2a => 0x07,
@@ -73,7 +70,6 @@ pub struct Page {
 
 impl Page {
     /// A page without limits.
-    #[must_use]
     pub fn empty(kind: CdlPage) -> Self {
         Self {
             kind,
@@ -83,14 +79,12 @@ impl Page {
     }
 
     /// A descriptor by its number, from 1.
-    #[must_use]
     pub fn descriptor(&self, number: u8) -> Option<&Descriptor> {
         self.descriptors.get(usize::from(number).checked_sub(1)?)
     }
 
     /// What differs from another page, a sentence each: empty when both limit
     /// alike.
-    #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<String> {
         let mut list = Vec::new();
         if self.guideline != other.guideline {
@@ -149,7 +143,6 @@ impl Bound {
     pub const ALL: [Self; 3] = [Self::Inactive, Self::Active, Self::Duration];
 
     /// Its name, as in page files.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Inactive => "max-inactive-time",
@@ -159,7 +152,6 @@ impl Bound {
     }
 
     /// Policies that it can have (SPC-6 tables of these fields).
-    #[must_use]
     pub fn policies(self) -> &'static [u8] {
         match self {
             Self::Inactive => &[0x0, 0xd, 0xf],
@@ -171,7 +163,6 @@ impl Bound {
 
 impl Descriptor {
     /// One of its limits.
-    #[must_use]
     pub fn limit(&self, bound: Bound) -> CdlLimit {
         match bound {
             Bound::Inactive => self.max_inactive,
@@ -190,7 +181,6 @@ impl Descriptor {
     }
 
     /// A limit in ns; `None` when there is none, or its unit is unknown.
-    #[must_use]
     pub fn ns(&self, bound: Bound) -> Option<u64> {
         self.unit.times(self.limit(bound).time).filter(|&ns| ns > 0)
     }
@@ -198,7 +188,6 @@ impl Descriptor {
     /// How long an I/O may take from its arrival to its end, in ns: the duration
     /// guideline, or else the sum of the times that it may wait and be worked on,
     /// or the only one of these. `None` without any limit.
-    #[must_use]
     pub fn whole_ns(&self) -> Option<u64> {
         let sum = || match (self.ns(Bound::Inactive), self.ns(Bound::Active)) {
             (None, None) => None,
@@ -208,7 +197,6 @@ impl Descriptor {
     }
 
     /// Whether an I/O that misses a limit may come back without its data.
-    #[must_use]
     pub fn may_fail(&self) -> bool {
         Bound::ALL
             .iter()
@@ -216,7 +204,6 @@ impl Descriptor {
     }
 
     /// All its limits in a line: `100 ms, complete-earliest`.
-    #[must_use]
     pub fn summary(&self) -> String {
         let set = Bound::ALL
             .iter()
@@ -240,7 +227,6 @@ impl Descriptor {
     }
 
     /// A limit with its policy, as a person reads it.
-    #[must_use]
     pub fn told(&self, bound: Bound) -> String {
         match (self.limit(bound), self.ns(bound)) {
             (CdlLimit { time: 0, .. }, _) => "no limit".to_owned(),
@@ -267,7 +253,6 @@ pub struct Policy(pub u8);
 
 impl Policy {
     /// Its name, as `cdladm` has it; `None` for a code without meaning.
-    #[must_use]
     pub fn name(self) -> Option<&'static str> {
         Some(match self.0 {
             0x0 => "complete-earliest",
@@ -281,7 +266,6 @@ impl Policy {
     }
 
     /// The policy of this name.
-    #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let codes = (0..=0xf).map(Self);
         codes.into_iter().find(|code| code.name() == Some(name))
@@ -289,7 +273,6 @@ impl Policy {
 
     /// Whether the I/O comes back without its data: Linux gives it back as
     /// ETIME (`scsi_check_sense` in drivers/scsi/scsi_error.c).
-    #[must_use]
     pub fn fails(self) -> bool {
         matches!(self.0, 0xd..=0xf)
     }
@@ -313,7 +296,6 @@ impl CdlUnit {
     pub const KNOWN: [u8; 5] = [0x0, 0x6, 0x8, 0xa, 0xe];
 
     /// Its length in ns; 0 where the descriptor has no limits.
-    #[must_use]
     pub fn ns(self) -> Option<u64> {
         Some(match self.0 {
             0x0 => 0,
@@ -343,7 +325,6 @@ impl Guideline {
     const TENTHS: [u16; 13] = [0, 5, 10, 15, 20, 25, 30, 40, 50, 80, 100, 150, 200];
 
     /// In percent; `None` for a code without meaning.
-    #[must_use]
     pub fn percent(self) -> Option<f64> {
         let tenths = Self::TENTHS.get(usize::from(self.0))?;
         Some(f64::from(*tenths) / 10.0)
@@ -360,7 +341,6 @@ impl fmt::Display for Guideline {
 }
 
 /// A time in the largest unit in which it is a whole number: `50 ms`, `500 ns`.
-#[must_use]
 pub fn time(ns: u64) -> String {
     match ns {
         0 => "0 ms".to_owned(),

@@ -125,13 +125,11 @@ pub struct GroupLimits {
 }
 
 /// The memory that this process may have.
-#[must_use]
 pub fn memory(sys: &Sys) -> Option<GroupLimit<u64>> {
     Groups::of(sys).memory()
 }
 
 /// What limits this process.
-#[must_use]
 pub fn limits(sys: &Sys) -> GroupLimits {
     let groups = Groups::of(sys);
     let mut limits = GroupLimits {

@@ -83,7 +83,6 @@ impl Claim {
     }
 
     /// Whether a device, or the disk it is part of, is claimed by this.
-    #[must_use]
     pub fn has(&self, node: &SysBlock) -> bool {
         let part_of = |claimed: &SysBlock| node.is_partition() && node.whole() == *claimed;
         self.0

@@ -97,7 +97,6 @@ pub struct Reply {
 
 impl Reply {
     /// Whether the device says that it did it.
-    #[must_use]
     pub fn is_good(&self) -> bool {
         self.status == 0
     }
@@ -157,7 +156,6 @@ struct Tape {
 impl Played {
     /// Gives these replies; once there are no more, every command fails with
     /// `ENOTTY`, as where a device knows no commands.
-    #[must_use]
     pub fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
         Self(Mutex::new(Tape {
             replies: replies.into_iter().collect(),
@@ -166,7 +164,6 @@ impl Played {
     }
 
     /// The commands so far, each with the device it was for.
-    #[must_use]
     pub fn issued(&self) -> Vec<(PathBuf, Command)> {
         self.tape().issued.clone()
     }

@@ -64,7 +64,6 @@ fn compression(mount: &Mount, flags: &Flags) -> Option<String> {
 }
 
 /// Whether new files of a folder are not copied on write, or a file is not.
-#[must_use]
 pub fn is_nocow(path: &Path) -> bool {
     Flags::of(path).is_nocow
 }

@@ -7,6 +7,8 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
+use fathom_model::mix::{SplitMix, mix};
+
 /// No device asks for more than a page (Documentation/ABI/stable/sysfs-block,
 /// `dma_alignment`).
 const ALIGN: usize = 4096;
@@ -69,23 +71,9 @@ impl Direct {
 }
 
 /// Bytes that no drive can compress or find twice, the same for the same seed
-/// and place: each sector has its own start of splitmix64 (Steele, Lea & Flood
-/// 2014), which gives every word another one.
+/// and place: each sector has its own start.
 pub(crate) fn fill(seed: u64, at: u64, bytes: &mut [u8]) {
     for (sector, chunk) in (at / 512..).zip(bytes.chunks_mut(512)) {
-        let mut state = mix(seed ^ mix(sector));
-        for word in chunk.chunks_mut(8) {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let next = mix(state).to_le_bytes();
-            word.copy_from_slice(&next[..word.len()]);
-        }
+        SplitMix(mix(seed, sector)).fill(chunk);
     }
-}
-
-/// The mixing step of splitmix64.
-pub(crate) fn mix(mut z: u64) -> u64 {
-    z = z.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }

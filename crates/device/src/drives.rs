@@ -49,7 +49,6 @@ pub struct FoundDrive {
 
 /// How the device is attached, as its place in sysfs tells; `None` for one that
 /// is no drive (a loop device, a device of the device mapper) or of another kind.
-#[must_use]
 pub fn transport(node: &SysBlock) -> Option<Transport> {
     let disk = node.whole();
     let parts: Vec<&str> = disk
@@ -96,7 +95,6 @@ fn numbered(part: &str, name: &str) -> bool {
 
 /// All drives of this kind, in the order of their numbers. Drives by USB come
 /// along with the SCSI ones, and are never free: they are named one by one.
-#[must_use]
 pub fn of(sys: &Sys, wanted: Transport) -> Vec<FoundDrive> {
     let mut drives: Vec<FoundDrive> = sys
         .disks()
@@ -174,7 +172,6 @@ fn natural(name: &str) -> (Vec<u64>, usize, String) {
 /// alternate: the controller's of an NVMe namespace (`nvme4n1`: 4), as fio-tests
 /// says it; the place of the letters of a disk (`sdc`: 2); else the first number
 /// in its name. `None`: it has none.
-#[must_use]
 pub fn number(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
     if let Some(letters) = name.strip_prefix("sd")

@@ -9,13 +9,11 @@ use crate::identity;
 use crate::sys::{Sys, names_in, text};
 
 /// Describes this machine and the targets.
-#[must_use]
 pub fn capture(targets: &[PathBuf]) -> Environment {
     capture_from(&Sys::live(), targets)
 }
 
 /// The boot of this machine that goes on.
-#[must_use]
 pub fn booted() -> Boot {
     Boot {
         kernel: rustix::system::uname()
@@ -28,7 +26,6 @@ pub fn booted() -> Boot {
 
 /// Major and minor number of a kernel's release: (6, 15) of `6.15.0-rc1`; `None` where it does
 /// not begin with them.
-#[must_use]
 pub fn kernel_number(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(['.', '-', '+']).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
@@ -36,7 +33,6 @@ pub fn kernel_number(release: &str) -> Option<(u32, u32)> {
 
 /// As [`capture`], with /proc, /sys and /dev from `sys`; names and numbers that
 /// only the running kernel can tell come from that one.
-#[must_use]
 pub fn capture_from(sys: &Sys, targets: &[PathBuf]) -> Environment {
     let uname = rustix::system::uname();
     let word = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();

@@ -71,7 +71,6 @@ pub fn ignore_unseen_exports() {
 }
 
 /// Whether [`ignore_unseen_exports`] was called.
-#[must_use]
 pub fn are_unseen_exports_ignored() -> bool {
     UNSEEN_IGNORED.load(Relaxed)
 }

@@ -66,14 +66,12 @@ pub struct Health {
 
 impl Health {
     /// Asks the drive behind a path; of a partition the disk it is on.
-    #[must_use]
     pub fn of_path(issue: &dyn Issue, sys: &Sys, path: &Path) -> Self {
         sys.by_path(path)
             .map_or_else(Self::default, |node| Self::of(issue, sys, &node))
     }
 
     /// Asks a drive.
-    #[must_use]
     pub fn of(issue: &dyn Issue, sys: &Sys, node: &SysBlock) -> Self {
         let disk = node.whole();
         let ask = HealthQuery {
@@ -94,7 +92,6 @@ impl Health {
     }
 
     /// As a ledger keeps it.
-    #[must_use]
     pub fn seen(&self) -> LedgerEvent {
         LedgerEvent::Seen {
             host_written_bytes: self.host_written_bytes,
@@ -107,7 +104,6 @@ impl Health {
 }
 
 /// Which boot of the machine this is.
-#[must_use]
 pub fn boot(sys: &Sys) -> Option<String> {
     text(&sys.path("/proc/sys/kernel/random/boot_id"))
 }

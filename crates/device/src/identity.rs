@@ -15,7 +15,6 @@ use crate::sys::{Sys, SysBlock, numbers, printable, text};
 
 /// Describes what stands behind a path. A path that does not exist yet is
 /// described by the folder that would hold it.
-#[must_use]
 pub fn target(sys: &Sys, path: &Path) -> Target {
     let device = sys.by_path(path).map(|node| block_device(sys, &node));
     let mounts = mounts::own(sys);
@@ -34,7 +33,6 @@ pub fn target(sys: &Sys, path: &Path) -> Target {
 
 /// Identity and settings of a device. Of a partition, those of the disk it is
 /// on, and its own place there.
-#[must_use]
 pub fn block_device(sys: &Sys, node: &SysBlock) -> BlockDevice {
     let disk = node.whole();
     let ata = ata_identity(&disk);
@@ -96,7 +94,6 @@ fn model(disk: &SysBlock) -> Option<String> {
 /// Serial number from where the kind of device keeps it: virtio in `serial`,
 /// NVMe and MMC in `device/serial`, SCSI and ATA in VPD page 80h (SPC-4 7.8.18:
 /// length in byte 3, text from byte 4); else what udev noted.
-#[must_use]
 pub fn serial(sys: &Sys, disk: &SysBlock) -> Option<String> {
     disk.text("serial")
         .or_else(|| disk.text("device/serial"))
@@ -109,7 +106,6 @@ pub fn serial(sys: &Sys, disk: &SysBlock) -> Option<String> {
 }
 
 /// A property of a device as udev noted it.
-#[must_use]
 pub fn noted_by_udev(sys: &Sys, disk: &SysBlock, property: &str) -> Option<String> {
     let (major, minor) = disk.number()?;
     let notes = fs::read(sys.path(format!("/run/udev/data/b{major}:{minor}"))).ok()?;
@@ -135,7 +131,6 @@ fn is_duplicate(sys: &Sys, disk: &SysBlock) -> bool {
 }
 
 /// Whether another drive here has the serial number (and namespace) of a disk.
-#[must_use]
 pub fn shares_serial(sys: &Sys, disk: &SysBlock) -> bool {
     let named = |disk: &SysBlock| Some((serial(sys, disk)?, disk.value::<u32>("nsid")));
     let Some(own) = named(disk) else {
@@ -152,7 +147,6 @@ pub fn shares_serial(sys: &Sys, disk: &SysBlock) -> bool {
 
 /// The identifier that the kernel makes of what a device reports: EUI-64, NGUID, UUID or
 /// WWN, or model, serial number and namespace where it has none of these.
-#[must_use]
 pub fn wwid(disk: &SysBlock) -> Option<String> {
     disk.text("wwid").or_else(|| disk.text("device/wwid"))
 }
@@ -244,7 +238,6 @@ pub(crate) fn backing(disk: &SysBlock) -> Option<String> {
 }
 
 /// The file system a path lies on, or will lie on once it is made.
-#[must_use]
 pub fn file_system(sys: &Sys, path: &Path) -> Option<FileSystem> {
     file_system_among(sys, &mounts::own(sys), path)
 }

@@ -26,7 +26,6 @@ pub struct Mount {
 
 impl Mount {
     /// The device that is mounted; of a file system on several, one of them.
-    #[must_use]
     pub fn device(&self, sys: &Sys) -> Option<SysBlock> {
         match self.number {
             (0, _) => sys.by_path(&self.source),
@@ -45,7 +44,6 @@ pub struct MountNamespace {
 }
 
 /// Reads the text of a mountinfo file; lines it does not understand are left out.
-#[must_use]
 pub fn parse(text: &[u8]) -> Vec<Mount> {
     text.split(|&b| b == b'\n').filter_map(parse_line).collect()
 }
@@ -88,7 +86,6 @@ fn path(field: &[u8]) -> PathBuf {
 
 /// The kernel writes blank, tab, newline and backslash as `\` and three octal
 /// digits (fs/seq_file.c, `mangle_path`).
-#[must_use]
 pub fn unescape(field: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(field.len());
     let mut rest = field;
@@ -116,7 +113,6 @@ pub fn unescape(field: &[u8]) -> Vec<u8> {
 /// The mount a path lies on: of those of its file system (`number`, the file's
 /// st_dev) the one with the longest mount point that holds it. btrfs gives its
 /// subvolumes numbers that no mount has; then the longest mount point decides.
-#[must_use]
 pub fn holding<'m>(mounts: &'m [Mount], path: &Path, number: (u32, u32)) -> Option<&'m Mount> {
     let longest = |same_device: bool| {
         mounts
@@ -136,14 +132,12 @@ pub(crate) fn of_path<'m>(mounts: &'m [Mount], path: &Path) -> Option<(PathBuf, 
 }
 
 /// The mounts that this process sees.
-#[must_use]
 pub fn own(sys: &Sys) -> Vec<Mount> {
     let text = fs::read(sys.path("/proc/self/mountinfo"));
     text.map(|text| parse(&text)).unwrap_or_default()
 }
 
 /// The mounts of every namespace that can be looked into, this process's first.
-#[must_use]
 pub fn everywhere(sys: &Sys) -> Vec<MountNamespace> {
     let proc = sys.path("/proc");
     let id = |process: &str| fs::read_link(proc.join(process).join("ns/mnt"));

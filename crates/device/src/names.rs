@@ -23,7 +23,6 @@ pub(crate) const PARTUUID: &str = "PARTUUID=";
 /// none: its path and exact size, `PATH=SIZE`.
 ///
 /// A partition never answers to a name of its disk.
-#[must_use]
 pub fn words(sys: &Sys, path: &Path, node: &SysBlock) -> Vec<String> {
     let mut paths = paths::certain(sys, node);
     paths.insert(0, node.clone());

@@ -54,7 +54,6 @@ pub(crate) fn certain(sys: &Sys, node: &SysBlock) -> Vec<SysBlock> {
 }
 
 /// Whether two devices reach the same data by different paths to one drive.
-#[must_use]
 pub fn lead_to_one_drive(sys: &Sys, one: &SysBlock, other: &SysBlock) -> bool {
     match one.is_partition() && other.is_partition() {
         true => of(sys, one).contains(other),

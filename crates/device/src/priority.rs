@@ -22,7 +22,6 @@ pub enum Interface {
 
 impl Interface {
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Ata => "ATA",
@@ -55,7 +54,6 @@ pub struct Feature {
 
 impl Feature {
     /// `supported, disabled`.
-    #[must_use]
     pub fn words(self) -> &'static str {
         match (self.supported, self.enabled) {
             (true, true) => "supported, enabled",
@@ -104,7 +102,6 @@ pub struct Info {
 
 /// What is known of a disk. `issue` is asked for `cdladm info`, which may not be
 /// there.
-#[must_use]
 pub fn info(node: &SysBlock, path: &Path, issue: &dyn Issue) -> Info {
     let feature = |name: &str| {
         let flag = |what: &str| node.value::<u8>(&format!("device/{name}_{what}"));

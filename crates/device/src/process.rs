@@ -25,7 +25,6 @@ pub struct Process {
 impl Process {
     /// Reads a `/proc/PID/stat` (proc_pid_stat(5)): `PID (NAME) STATE PARENT …`.
     /// The name may hold anything, so that the last parenthesis ends it.
-    #[must_use]
     pub fn parse(stat: &str) -> Option<Self> {
         let (pid, rest) = stat.split_once(" (")?;
         let (name, fields) = rest.rsplit_once(") ")?;
@@ -49,7 +48,6 @@ impl Process {
     }
 
     /// The process of a number, or of `self`; `None` where there is none.
-    #[must_use]
     pub fn of(sys: &Sys, pid: &str) -> Option<Self> {
         let stat = std::fs::read(sys.path(format!("/proc/{pid}/stat"))).ok()?;
         Self::parse(&String::from_utf8_lossy(&stat))
@@ -65,7 +63,6 @@ pub(crate) fn pids(sys: &Sys) -> impl Iterator<Item = u32> {
 
 /// All processes of this machine.
 #[cfg(target_os = "linux")]
-#[must_use]
 pub fn all(sys: &Sys) -> Vec<Process> {
     pids(sys)
         .filter_map(|pid| Process::of(sys, &pid.to_string()))
@@ -74,7 +71,6 @@ pub fn all(sys: &Sys) -> Vec<Process> {
 
 /// All processes of this machine, as ps(1) of POSIX tells them.
 #[cfg(not(target_os = "linux"))]
-#[must_use]
 pub fn all(_: &Sys) -> Vec<Process> {
     let listed = std::process::Command::new("ps")
         .args(["-A", "-o", "pid=", "-o", "ppid=", "-o", "state="])
@@ -96,7 +92,6 @@ pub fn all(_: &Sys) -> Vec<Process> {
 }
 
 /// Those of `processes` that one of `roots` has started, or one that they have.
-#[must_use]
 pub fn below(processes: &[Process], roots: &[u32]) -> HashSet<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     for process in processes {

@@ -33,7 +33,6 @@ pub struct Confirmations(pub Vec<String>);
 
 impl Confirmations {
     /// Whether one of them names the device that answers to `words` (see [`words`]).
-    #[must_use]
     pub fn name(&self, sys: &Sys, node: &SysBlock, words: &[String]) -> bool {
         // `PATH=SIZE`, where that is the word: by any of its paths, in any unit.
         let by_size = |word: &str| {
@@ -103,7 +102,6 @@ pub enum Refusal {
 
 impl Refusal {
     /// What was found, for programs.
-    #[must_use]
     pub fn findings(&self) -> Vec<RefusalFinding> {
         let (kind, path) = match self {
             Self::InUse(found) => {
@@ -273,7 +271,6 @@ pub struct WriteJudge {
 
 impl WriteJudge {
     /// One that knows these words for devices.
-    #[must_use]
     pub fn new(confirmed: &Confirmations) -> Self {
         Self {
             sys: Sys::live(),
@@ -336,7 +333,6 @@ impl WriteJudge {
     }
 
     /// What could not be looked at when a target was judged, in a sentence.
-    #[must_use]
     pub fn unseen(&self) -> Option<String> {
         let unseen = self.openers.borrow().as_ref()?.unseen;
         let exports = exports::unseen(&self.sys).filter(|(_, is_container)| *is_container);

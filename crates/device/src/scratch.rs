@@ -64,7 +64,6 @@ impl Scratch {
     }
 
     /// The folder.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -178,7 +177,6 @@ fn owner(file: &Path) -> Option<Owner> {
 }
 
 /// What names this boot of this machine, and no other.
-#[must_use]
 pub fn boot_id(sys: &Sys) -> Option<String> {
     let text = fs::read_to_string(sys.path("/proc/sys/kernel/random/boot_id")).ok()?;
     let id = text.trim();
@@ -186,7 +184,6 @@ pub fn boot_id(sys: &Sys) -> Option<String> {
 }
 
 /// What names a namespace of this process: `mnt`, `pid`, …
-#[must_use]
 pub fn namespace(sys: &Sys, kind: &str) -> Option<String> {
     let link = fs::read_link(sys.path(format!("/proc/self/ns/{kind}"))).ok()?;
     let name = link.to_str()?;

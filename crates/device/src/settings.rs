@@ -137,13 +137,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether it is one of a device.
-#[must_use]
 pub fn is_of_device(name: &str) -> bool {
     QUEUE.iter().any(|(known, _)| *known == name)
 }
 
 /// Whether a scheduler sets it when it takes over.
-#[must_use]
 pub fn is_by_scheduler(name: &str) -> bool {
     BY_SCHEDULER.contains(&name)
 }
@@ -157,7 +155,6 @@ pub struct Settings {
 
 impl Settings {
     /// Those of this device; of a partition, those of the disk it is on.
-    #[must_use]
     pub fn new(sys: Sys, device: Option<&SysBlock>) -> Self {
         Self {
             sys,
@@ -280,7 +277,6 @@ impl Settings {
     }
 
     /// What writes a value.
-    #[must_use]
     pub fn command(&self, value: &SettingValue) -> Command {
         Command::Attribute {
             path: self.path(&value.file),

@@ -76,7 +76,6 @@ impl fmt::Display for Signature {
 
 impl Signature {
     /// What gives it up, of a device of `size` bytes.
-    #[must_use]
     pub fn removal(&self, device: &Path, size: u64) -> String {
         let device = device.display();
         if self.kind != "ZFS" {

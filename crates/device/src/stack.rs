@@ -37,7 +37,6 @@ const MEMORY_DEVICES: [&str; 4] = ["zram", "ram", "nullb", "pmem"];
 
 /// What lies under a path; of one that does not exist yet, under the folder that would hold
 /// it. `None`: nothing is known of it.
-#[must_use]
 pub fn of(sys: &Sys, path: &Path) -> Option<StackLayer> {
     among(sys, &mounts::own(sys), path)
 }
@@ -49,7 +48,6 @@ pub(crate) fn among(sys: &Sys, mounts: &[Mount], path: &Path) -> Option<StackLay
 
 /// The disks that a path's I/O meets first: those of its file system, or the device itself;
 /// of partitions their disks.
-#[must_use]
 pub fn disks(sys: &Sys, path: &Path) -> Vec<SysBlock> {
     let mut found = Vec::new();
     for layer in of(sys, path).iter().flat_map(StackLayer::first_devices) {

@@ -94,7 +94,6 @@ pub struct Switches<'i> {
 impl<'i> Switches<'i> {
     /// Those of a disk. `ata` says that its pages are cdladm's matter, `folder`
     /// where the files for that go.
-    #[must_use]
     pub fn new(node: SysBlock, ata: bool, folder: PathBuf, issue: &'i dyn Issue) -> Self {
         Self {
             node,
@@ -270,7 +269,6 @@ impl<'i> Switches<'i> {
     }
 
     /// Puts everything back as it was found, whatever of it fails; gives what did.
-    #[must_use]
     pub fn put_back(&self, found: &SwitchState) -> Vec<SwitchError> {
         let mut failed = Vec::new();
         let mut step = |done: Result<(), SwitchError>| failed.extend(done.err());

@@ -22,25 +22,21 @@ pub struct SysBlock {
 
 impl Sys {
     /// This machine.
-    #[must_use]
     pub fn live() -> Self {
         Self::recorded("/")
     }
 
     /// A tree under `root` that holds `sys/`, `proc/`, `dev/` of another machine.
-    #[must_use]
     pub fn recorded(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into() }
     }
 
     /// Whether it is this machine.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.root == Path::new("/")
     }
 
     /// The place of an absolute path in this tree.
-    #[must_use]
     pub fn path(&self, absolute: impl AsRef<Path>) -> PathBuf {
         let absolute = absolute.as_ref();
         self.root
@@ -48,14 +44,12 @@ impl Sys {
     }
 
     /// The block device of a number.
-    #[must_use]
     pub fn by_number(&self, major: u32, minor: u32) -> Option<SysBlock> {
         SysBlock::at(&self.path(format!("/sys/dev/block/{major}:{minor}")))
     }
 
     /// The block device of a kernel name. Slashes in it (`cciss/c0d0`) stand as
     /// `!` in sysfs.
-    #[must_use]
     pub fn by_name(&self, name: &str) -> Option<SysBlock> {
         let name = name.replace('/', "!");
         SysBlock::at(&self.path(format!("/sys/class/block/{name}")))
@@ -66,7 +60,6 @@ impl Sys {
     /// The first two lie in one folder of sysfs, the controller's or, of several paths, the
     /// subsystem's (drivers/nvme/host/core.c, `nvme_alloc_ns`; multipath.c,
     /// `nvme_mpath_set_live`), the others each in one of the SCSI device.
-    #[must_use]
     pub fn by_generic(&self, major: u32, minor: u32) -> Option<SysBlock> {
         let dir = self.path(format!("/sys/dev/char/{major}:{minor}"));
         let dir = fs::canonicalize(dir).ok()?;
@@ -88,7 +81,6 @@ impl Sys {
 
     /// Where the block device behind a path is opened: at the path itself, unless that is
     /// a generic device.
-    #[must_use]
     pub fn block_path(&self, path: &Path) -> PathBuf {
         let is_generic =
             fs::metadata(self.path(path)).is_ok_and(|meta| meta.file_type().is_char_device());
@@ -100,7 +92,6 @@ impl Sys {
 
     /// The block device behind a path such as /dev/sda, /dev/mapper/vg-lv, /dev/ng0n1 or /dev/sg0;
     /// `None` when it is none.
-    #[must_use]
     pub fn by_path(&self, path: &Path) -> Option<SysBlock> {
         let real = fs::canonicalize(self.path(path)).ok()?;
         let meta = fs::metadata(&real).ok()?;
@@ -120,7 +111,6 @@ impl Sys {
     }
 
     /// All block devices that are no partitions.
-    #[must_use]
     pub fn disks(&self) -> Vec<SysBlock> {
         names_in(&self.path("/sys/block"))
             .iter()
@@ -138,13 +128,11 @@ impl SysBlock {
     }
 
     /// Whether it is a partition.
-    #[must_use]
     pub fn is_partition(&self) -> bool {
         self.dir.join("partition").exists()
     }
 
     /// The whole device: itself, or the disk a partition is on.
-    #[must_use]
     pub fn whole(&self) -> Self {
         match self.dir.parent() {
             Some(disk) if self.is_partition() => Self::at(disk).unwrap_or_else(|| self.clone()),
@@ -153,7 +141,6 @@ impl SysBlock {
     }
 
     /// Its partitions.
-    #[must_use]
     pub fn partitions(&self) -> Vec<Self> {
         names_in(&self.dir)
             .iter()
@@ -172,7 +159,6 @@ impl SysBlock {
     }
 
     /// Its device number.
-    #[must_use]
     pub fn number(&self) -> Option<(u32, u32)> {
         let text = self.text("dev")?;
         let (major, minor) = text.split_once(':')?;
@@ -181,34 +167,29 @@ impl SysBlock {
 
     /// Size in bytes; sysfs counts sectors of 512 bytes whatever the block size
     /// is (Documentation/ABI/stable/sysfs-block).
-    #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.value::<u64>("size").unwrap_or(0).saturating_mul(512)
     }
 
     /// Bytes written to it since it is there, as the kernel counted: the seventh
     /// number of `stat` has sectors of 512 bytes (Documentation/block/stat.rst).
-    #[must_use]
     pub fn written_bytes(&self) -> Option<u64> {
         let sectors: u64 = self.text("stat")?.split_whitespace().nth(6)?.parse().ok()?;
         sectors.checked_mul(512)
     }
 
     /// Its usual path in /dev.
-    #[must_use]
     pub fn dev_path(&self) -> PathBuf {
         Path::new("/dev").join(&self.name)
     }
 
     /// An attribute as text without surrounding white space; `None` when it is
     /// missing or empty.
-    #[must_use]
     pub fn text(&self, attribute: &str) -> Option<String> {
         text(&self.dir.join(attribute))
     }
 
     /// An attribute as a number.
-    #[must_use]
     pub fn value<T: FromStr>(&self, attribute: &str) -> Option<T> {
         self.text(attribute)?.parse().ok()
     }

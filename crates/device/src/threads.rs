@@ -83,7 +83,6 @@ pub struct NoThread {
 
 impl NoThread {
     /// As the system said, with the limits that this process is under.
-    #[must_use]
     pub fn new(error: &io::Error) -> Self {
         let said = error.to_string();
         let said = said.split(" (os error").next().unwrap_or(&said).to_owned();
@@ -94,7 +93,6 @@ impl NoThread {
 
 /// What to do about a process that cannot be started, where a limit is the reason;
 /// `None` where it is another.
-#[must_use]
 pub fn advice_on(error: &io::Error) -> Option<String> {
     let is_lack = matches!(
         error.kind(),

@@ -180,7 +180,6 @@ impl fmt::Display for Use {
 
 impl Use {
     /// What it is, for programs.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Mounted { .. } => "mounted",
@@ -198,7 +197,6 @@ impl Use {
     }
 
     /// The device or file that is used.
-    #[must_use]
     pub fn device(&self) -> &Path {
         match self {
             Self::Mounted { device, .. }
@@ -216,13 +214,11 @@ impl Use {
     }
 
     /// Whether it is the root of the running system, whose use nobody can end.
-    #[must_use]
     pub fn is_system(&self) -> bool {
         matches!(self, Self::Mounted { point, .. } if point == Path::new("/"))
     }
 
     /// What ends this use.
-    #[must_use]
     pub fn remedy(&self) -> String {
         match self {
             Self::Mounted { .. } if self.is_system() => {
@@ -272,7 +268,6 @@ enum Backing {
 
 /// The uses that are known of a device and of all that is stacked on it;
 /// signatures and exclusive opening are not asked for here.
-#[must_use]
 pub fn of_device(sys: &Sys, node: &SysBlock) -> Vec<Use> {
     let taken = Occupied::now(sys);
     let mut walk = Walk::new(sys, &taken);

@@ -47,7 +47,6 @@ enum Way {
 impl DeviceWriteCache {
     /// Asks the device behind a path; of a partition the disk it is on. Changes
     /// nothing.
-    #[must_use]
     pub fn find(sys: &Sys, issue: &dyn Issue, path: &Path) -> Self {
         let Some(node) = sys.by_path(path).map(|node| node.whole()) else {
             return Self {
@@ -80,7 +79,6 @@ impl DeviceWriteCache {
     }
 
     /// The command that turns it on or off; `None` where the device has none.
-    #[must_use]
     pub fn command(&self, on: bool) -> Option<Command> {
         match &self.way {
             Way::Nvme => Some(Command::Nvme {

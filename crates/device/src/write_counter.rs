@@ -33,7 +33,6 @@ struct Processes {
 
 impl WriteCounter {
     /// A counter for these targets; `None` where the kernel counts for none of them.
-    #[must_use]
     pub fn of<'p>(sys: &Sys, targets: impl IntoIterator<Item = &'p Path>) -> Option<Self> {
         let mut devices: Vec<(SysBlock, u64)> = Vec::new();
         let mut has_files = false;
@@ -57,7 +56,6 @@ impl WriteCounter {
 
     /// The devices whose own counters are read; empty where there are files among
     /// the targets.
-    #[must_use]
     pub fn devices(&self) -> Vec<PathBuf> {
         match self.processes {
             Some(_) => Vec::new(),
@@ -70,7 +68,6 @@ impl WriteCounter {
     }
 
     /// Bytes so far. For files it has to be asked while the processes live.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         let device = |(node, before): &(SysBlock, u64)| {
             let now = node.written_bytes();

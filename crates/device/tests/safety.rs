@@ -9,19 +9,9 @@ use std::process::{Child, Command, Stdio};
 use fathom_device::Hold;
 use fathom_device::safety::{Confirmations, Refusal, check_write};
 use fathom_device::usage::Use;
-use fathom_testkit::{LoopDevice, SmallFs, root, skip};
+use fathom_testkit::{LoopDevice, SmallFs, require, root};
 
 const SIZE: u64 = 32 << 20;
-
-/// The value, or the end of the test with the reason for skipping it.
-macro_rules! require {
-    ($test:expr, $what:expr) => {
-        match $what {
-            Ok(value) => value,
-            Err(reason) => return skip($test, &reason),
-        }
-    };
-}
 
 fn run(program: &str, args: &[&Path]) -> Result<(), String> {
     match Command::new(program).args(args).output() {
@@ -79,8 +69,7 @@ impl Drop for Mounted {
 
 #[test]
 fn a_plain_device_needs_its_name_and_exact_size() {
-    let test = "a_plain_device_needs_its_name_and_exact_size";
-    let disk = require!(test, LoopDevice::new(SIZE));
+    let disk = require!(LoopDevice::new(SIZE));
     let path = disk.path();
     let name = path.display();
     let text = told(path);
@@ -120,16 +109,14 @@ fn a_plain_device_needs_its_name_and_exact_size() {
 
 #[test]
 fn a_word_for_one_device_does_not_open_another() {
-    let test = "a_word_for_one_device_does_not_open_another";
-    let one = require!(test, LoopDevice::new(SIZE));
-    let other = require!(test, LoopDevice::new(SIZE));
+    let one = require!(LoopDevice::new(SIZE));
+    let other = require!(LoopDevice::new(SIZE));
     check_write(one.path(), &by_size(other.path())).unwrap_err();
 }
 
 #[test]
 fn a_mounted_device_is_refused_even_when_it_is_confirmed() {
-    let test = "a_mounted_device_is_refused_even_when_it_is_confirmed";
-    let small = require!(test, SmallFs::new(SIZE, ""));
+    let small = require!(SmallFs::new(SIZE, ""));
     let device = small.device();
     let mounted = is_mounted_on(device, small.path());
     let uses = found(device);
@@ -193,11 +180,10 @@ impl Drop for Elsewhere {
 
 #[test]
 fn a_mount_in_another_namespace_is_seen() {
-    let test = "a_mount_in_another_namespace_is_seen";
-    let disk = require!(test, LoopDevice::new(SIZE));
+    let disk = require!(LoopDevice::new(SIZE));
     mkfs(disk.path());
     let dir = tempfile::tempdir().unwrap();
-    let _held = require!(test, Elsewhere::mount(disk.path(), dir.path()));
+    let _held = require!(Elsewhere::mount(disk.path(), dir.path()));
     let uses = found(disk.path());
     let wanted = format!(
         "{} (seen by process ",
@@ -225,14 +211,13 @@ impl Drop for Covered<'_> {
 /// The path that the kernel shows need not lead to what it has open.
 #[test]
 fn the_file_behind_a_loop_device_is_known_by_any_name() {
-    let test = "the_file_behind_a_loop_device_is_known_by_any_name";
     let none = &Confirmations::default();
     let dir = tempfile::tempdir().unwrap();
     let [image, twin, other] = ["image", "twin", "other"].map(|name| dir.path().join(name));
     File::create(&image).unwrap().set_len(SIZE).unwrap();
     fs::write(&other, "free").unwrap();
     fs::hard_link(&image, &twin).unwrap();
-    let disk = require!(test, LoopDevice::over(&image));
+    let disk = require!(LoopDevice::over(&image));
     let behind = format!(
         "{} is behind loop device {}",
         twin.display(),
@@ -253,7 +238,6 @@ fn the_file_behind_a_loop_device_is_known_by_any_name() {
 
 #[test]
 fn a_file_that_is_only_mapped_is_refused() {
-    let test = "a_file_that_is_only_mapped_is_refused";
     let none = &Confirmations::default();
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("database");
@@ -271,7 +255,7 @@ fn a_file_that_is_only_mapped_is_refused() {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn();
-    let mut python = require!(test, python.map_err(|e| format!("python3: {e}")));
+    let mut python = require!(python.map_err(|e| format!("python3: {e}")));
     let mut line = [0; 7];
     python
         .stdout
@@ -303,16 +287,15 @@ fn write_table(image: &File) {
 
 #[test]
 fn a_disk_is_refused_for_its_table_and_for_a_mounted_partition() {
-    let test = "a_disk_is_refused_for_its_table_and_for_a_mounted_partition";
     let image = tempfile::NamedTempFile::new().unwrap();
     image.as_file().set_len(SIZE).unwrap();
     write_table(image.as_file());
-    let disk = require!(test, LoopDevice::over(image.path()));
+    let disk = require!(LoopDevice::over(image.path()));
     let disk = disk.path();
     let partition = PathBuf::from(format!("{}p1", disk.display()));
     // A kernel may be built without knowledge of partition tables; partx has its own.
     if !partition.exists() {
-        require!(test, run("partx", &[Path::new("-a"), disk]));
+        require!(run("partx", &[Path::new("-a"), disk]));
     }
 
     let table = format!("{} carries MBR partition table (byte 510)", disk.display());
@@ -357,15 +340,14 @@ impl Drop for Swap<'_> {
 
 #[test]
 fn active_swap_is_refused_on_devices_and_files() {
-    let test = "active_swap_is_refused_on_devices_and_files";
-    let disk = require!(test, LoopDevice::new(SIZE));
-    let swap = require!(test, Swap::on(disk.path()));
+    let disk = require!(LoopDevice::new(SIZE));
+    let swap = require!(Swap::on(disk.path()));
     let name = disk.path().display();
     assert_eq!(found(disk.path())[0], format!("{name} is in use as swap"));
     assert!(told(disk.path()).contains(&format!("swapoff {name}")));
     drop(swap);
 
-    let small = require!(test, SmallFs::new(64 << 20, ""));
+    let small = require!(SmallFs::new(64 << 20, ""));
     let file = small.path().join("swap file");
     let mut options = OpenOptions::new();
     let mut data = options
@@ -384,9 +366,8 @@ fn active_swap_is_refused_on_devices_and_files() {
 
 #[test]
 fn a_device_under_a_loop_device_is_refused_with_what_stands_on_it() {
-    let test = "a_device_under_a_loop_device_is_refused_with_what_stands_on_it";
-    let lower = require!(test, LoopDevice::new(SIZE));
-    let upper = require!(test, LoopDevice::over(lower.path()));
+    let lower = require!(LoopDevice::new(SIZE));
+    let upper = require!(LoopDevice::over(lower.path()));
     let (lower, upper) = (lower.path(), upper.path());
     let behind = format!(
         "{} is behind loop device {}",
@@ -410,9 +391,8 @@ fn claim(device: &Path) -> File {
 
 #[test]
 fn a_file_is_refused_while_its_loop_device_is_in_use() {
-    let test = "a_file_is_refused_while_its_loop_device_is_in_use";
     let none = &Confirmations::default();
-    let disk = require!(test, LoopDevice::new(SIZE));
+    let disk = require!(LoopDevice::new(SIZE));
     let image = disk.behind();
     let behind = |device: &LoopDevice| {
         let device = device.path().display();
@@ -421,7 +401,7 @@ fn a_file_is_refused_while_its_loop_device_is_in_use() {
     assert_eq!(found(image), [behind(&disk)]);
     mkfs(disk.path());
     // A second device over the same file shares its fate.
-    let twin = require!(test, LoopDevice::over(image));
+    let twin = require!(LoopDevice::over(image));
     let mounted = Mounted::new(disk.path());
     let wanted = is_mounted_on(disk.path(), mounted.0.path());
     let uses = found(image);
@@ -440,8 +420,7 @@ fn a_file_is_refused_while_its_loop_device_is_in_use() {
 
 #[test]
 fn a_device_that_is_open_exclusively_is_refused() {
-    let test = "a_device_that_is_open_exclusively_is_refused";
-    let disk = require!(test, LoopDevice::new(SIZE));
+    let disk = require!(LoopDevice::new(SIZE));
     let held = claim(disk.path());
     let wanted = format!(
         "{} is open exclusively in another program",
@@ -472,8 +451,7 @@ impl Drop for Zram {
 
 #[test]
 fn a_zram_device_is_confirmed_by_its_size_and_refused_without_one() {
-    let test = "a_zram_device_is_confirmed_by_its_size_and_refused_without_one";
-    let zram = require!(test, Zram::new());
+    let zram = require!(Zram::new());
     let path = PathBuf::from(format!("/dev/zram{}", zram.0));
     let refusal = check_write(&path, &by_size(&path)).unwrap_err();
     assert!(matches!(refusal, Refusal::Unknown { .. }), "{refusal}");
@@ -513,8 +491,7 @@ fn what_is_not_a_block_device_in_dev_is_refused() {
 
 #[test]
 fn a_file_that_a_mistyped_device_became_is_refused() {
-    let test = "a_file_that_a_mistyped_device_became_is_refused";
-    require!(test, root());
+    require!(root());
     let none = &Confirmations::default();
     let file = |dir| tempfile::NamedTempFile::with_prefix_in("fathom-test-", dir).unwrap();
     let among = file("/dev");
@@ -547,9 +524,8 @@ fn files_and_folders_that_are_yet_to_be_made_may_be_written() {
 
 #[test]
 fn a_device_is_kept_by_one_at_a_time() {
-    let test = "a_device_is_kept_by_one_at_a_time";
-    require!(test, root());
-    let device = require!(test, LoopDevice::new(SIZE));
+    require!(root());
+    let device = require!(LoopDevice::new(SIZE));
     // Named twice it is one device.
     let hold = Hold::of([device.path(), device.path()]).unwrap();
     let refusal = Hold::of([device.path()]).unwrap_err();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use fathom_device::safety::{Confirmations, Refusal, check_write};
-use fathom_testkit::{LoopDevice, program, skip};
+use fathom_testkit::{LoopDevice, program, require, skip};
 
 /// How it is made in a folder with `files`, on a device of so many MiB; Fathom's finding, and
 /// blkid's.
@@ -289,10 +289,7 @@ fn what_debian_makes_is_found_and_the_advice_gives_it_up() {
         if let Some(reason) = lacks(command) {
             return skip(test, &reason);
         }
-        let device = match LoopDevice::new(mib << 20) {
-            Ok(device) => device,
-            Err(reason) => return skip(test, &reason),
-        };
+        let device = require!(LoopDevice::new(mib << 20));
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("files")).unwrap();
         std::fs::write(dir.path().join("files/a"), [7; 9000]).unwrap();

@@ -37,7 +37,6 @@ pub struct Counting {
 
 impl Counting {
     /// Those of a record, which is read to its end.
-    #[must_use]
     pub fn of(mut entries: Entries) -> Self {
         let mut attempts = Attempts::default();
         while let Some(part) = entries.next_part() {

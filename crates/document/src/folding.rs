@@ -15,7 +15,6 @@ const UNITS: [&str; 21] = [
 const BY_CHANCE: [&str; 5] = ["pid", "pid=", "process", "thread", "tid"];
 
 /// What a sentence says without its numbers: equal for sentences that are told as one.
-#[must_use]
 pub fn cause(sentence: &str) -> String {
     let mut shape = String::with_capacity(sentence.len());
     for word in words(sentence) {
@@ -83,7 +82,6 @@ impl Folded {
     }
 
     /// The causes.
-    #[must_use]
     pub fn causes(&self) -> &[FoldedCause] {
         &self.causes
     }
@@ -141,13 +139,11 @@ impl FoldedCause {
     }
 
     /// The first of its sentences, as it came.
-    #[must_use]
     pub fn first(&self) -> &str {
         &self.first
     }
 
     /// The sentence, with ranges where the numbers differ.
-    #[must_use]
     pub fn sentence(&self) -> String {
         if self.slots.iter().all(|slot| !slot.differs) {
             return self.first.clone();

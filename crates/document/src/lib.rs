@@ -42,7 +42,6 @@ use samples::SampleTally;
 ///
 /// Jobs without figures of their own (the run was killed, still goes on, or a
 /// job of it was killed) are counted from the samples.
-#[must_use]
 pub fn document(record: &Record) -> RunDocument {
     let status = record.status().unwrap_or(RunStatus::Running);
     let mut doc = compose(record.id(), status, &record.header, &record.entries);
@@ -63,7 +62,6 @@ pub fn read(dir: &Path) -> Result<RunDocument, RecordError> {
 }
 
 /// As [`read`], of a record that has been opened.
-#[must_use]
 pub fn read_entries(entries: Entries) -> RunDocument {
     read_seeing(entries, &mut |_| {})
 }
@@ -118,7 +116,6 @@ pub fn of_results(results: &Results) -> RunDocument {
 const DAMAGES_TOLD: u64 = 5;
 
 /// A time as RFC 3339 in UTC with milliseconds.
-#[must_use]
 pub fn rfc3339(ms: u64) -> String {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     let time = Timestamp::from_millisecond(ms).unwrap_or(Timestamp::MAX);
@@ -244,7 +241,6 @@ impl RunReader {
     }
 
     /// Begins with the header of a record.
-    #[must_use]
     pub fn new(id: String, status: RunStatus, header: &Header) -> Self {
         Self {
             doc: RunDocument {
@@ -252,6 +248,7 @@ impl RunReader {
                 id,
                 name: header.name.clone(),
                 command: header.command.clone(),
+                label: header.label.clone(),
                 status,
                 started: rfc3339(header.started_ms),
                 ended: None,

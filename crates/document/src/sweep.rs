@@ -42,7 +42,6 @@ pub fn read_sweep(dir: &Path) -> Result<CampaignRecord, RecordError> {
 }
 
 /// As [`read_sweep`], of a record that has been opened.
-#[must_use]
 pub fn sweep_of(entries: Entries) -> CampaignRecord {
     along(entries, |_| ())
 }

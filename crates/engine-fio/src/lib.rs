@@ -34,7 +34,6 @@ pub struct Fio {
 impl Fio {
     /// The engine with this fio; where its guard lives decides what is promised
     /// after a kill of Fathom ([`GuardPlace`]).
-    #[must_use]
     pub fn new(program: version::Program, guard: GuardPlace) -> Self {
         Self {
             program,
@@ -53,7 +52,6 @@ impl Fio {
     }
 
     /// The fio it runs.
-    #[must_use]
     pub fn program(&self) -> &version::Program {
         &self.program
     }

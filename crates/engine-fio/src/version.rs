@@ -20,7 +20,6 @@ pub struct Program {
 
 impl Program {
     /// Whether somebody names the fio to use: `asked`, or `$FATHOM_FIO`.
-    #[must_use]
     pub fn is_named(asked: Option<&Path>) -> bool {
         asked.is_some() || variable(PROGRAM_VARIABLE).is_some_and(|name| !name.is_empty())
     }

@@ -14,20 +14,17 @@ pub struct Native;
 
 impl Native {
     /// The engine that runs nothing.
-    #[must_use]
     pub fn new() -> Self {
         Self
     }
 
     /// The same.
-    #[must_use]
     pub fn in_own_process() -> Self {
         Self
     }
 }
 
 /// No process is one of its own.
-#[must_use]
 pub fn entry(_: impl Iterator<Item = std::ffi::OsString>) -> Option<std::process::ExitCode> {
     None
 }
@@ -44,7 +41,6 @@ impl Engine for Native {
 }
 
 /// What results would name as the engine's version.
-#[must_use]
 pub fn version() -> String {
     format!("native-{}", env!("CARGO_PKG_VERSION"))
 }
@@ -73,13 +69,11 @@ pub fn io_engines() -> impl Iterator<Item = &'static str> {
 }
 
 /// No table.
-#[must_use]
 pub fn markdown() -> String {
     format!("{NOT_HERE}\n")
 }
 
 /// No kernel is asked.
-#[must_use]
 pub fn kernel_lacks(_: &[JobSpec]) -> Vec<String> {
     Vec::new()
 }

@@ -53,14 +53,12 @@ pub struct Sim {
 
 impl Sim {
     /// A new device of this kind.
-    #[must_use]
     pub fn new(device: SimDevice) -> Self {
         let life = Mutex::new(Life::new());
         Self { device, life }
     }
 
     /// Size of the device in bytes.
-    #[must_use]
     pub fn capacity_bytes(&self) -> u64 {
         self.device.capacity_bytes()
     }

@@ -107,14 +107,12 @@ impl std::error::Error for PathChanged {}
 
 impl PathChanged {
     /// The path, where that is what an error says.
-    #[must_use]
     pub fn of(error: &io::Error) -> Option<&Path> {
         let inner = error.get_ref()?.downcast_ref::<Self>()?;
         Some(&inner.path)
     }
 
     /// Whether that is what an error says.
-    #[must_use]
     pub fn is(error: &io::Error) -> bool {
         Self::of(error).is_some()
     }
@@ -131,7 +129,6 @@ const NOT_CHECKED: &str = "the path is not among those that were checked";
 
 impl CheckedPaths {
     /// Follows paths, each once. Those that cannot be followed are not among them.
-    #[must_use]
     pub fn of<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let mut checked = Self {
             at_ns: now_ns(),
@@ -144,7 +141,6 @@ impl CheckedPaths {
     }
 
     /// Those of these uses.
-    #[must_use]
     pub fn of_uses(uses: &[PathUse]) -> Self {
         Self::of(uses.iter().map(|used| used.path.as_path()))
     }
@@ -202,7 +198,6 @@ impl CheckedPaths {
     }
 
     /// Where a path leads, without links; the path itself where it was not checked.
-    #[must_use]
     pub fn real(&self, path: &Path) -> PathBuf {
         match self.place(path) {
             Ok(place) => place.real.clone(),
@@ -211,20 +206,17 @@ impl CheckedPaths {
     }
 
     /// Whether a path is among them.
-    #[must_use]
     pub fn has(&self, path: &Path) -> bool {
         self.paths.contains_key(path)
     }
 
     /// Whether a path led to a device.
-    #[must_use]
     pub fn is_device(&self, path: &Path) -> bool {
         let object = self.paths.get(path).and_then(|it| it.object.as_ref());
         object.is_some_and(|object| object.rdev != 0)
     }
 
     /// Whether links lie between a folder and a path below it.
-    #[must_use]
     pub fn has_links_below(&self, folder: &Path) -> bool {
         let real = self.folders.get(folder).map(|(real, _)| real);
         self.paths.iter().any(|(path, checked)| {

@@ -44,7 +44,6 @@ pub struct Owner<'o> {
 
 impl Owner<'static> {
     /// Of a run that has not begun and to which nothing was given up.
-    #[must_use]
     pub fn of_nothing() -> Self {
         Self {
             destroy: &[],
@@ -55,7 +54,6 @@ impl Owner<'static> {
 
 impl<'o> Owner<'o> {
     /// Of the run that keeps this record, or of one that has not begun.
-    #[must_use]
     pub fn of(record: Option<&Path>, destroy: &'o [String]) -> Self {
         Self {
             destroy,
@@ -66,7 +64,6 @@ impl<'o> Owner<'o> {
 
 /// When the run of a record began, by the clock of file systems, which ticks less often
 /// than that of programs. A file system that does not tell: now.
-#[must_use]
 pub fn began(record: &Path) -> SystemTime {
     let made = fs::metadata(record).and_then(|meta| meta.created());
     made.unwrap_or_else(|_| SystemTime::now())

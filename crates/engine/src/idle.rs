@@ -15,7 +15,6 @@ const ONE_BY_ONE: usize = 10;
 
 /// The jobs of a run that came to its own end which moved nothing though they were to.
 /// A run that was ended by a signal, by Fathom's time limit or by an error is not asked.
-#[must_use]
 pub fn idle_jobs(request: &Request, results: &Results) -> Vec<Failure> {
     let is_still =
         |job: &&JobResult| job.error == 0 && job.directions().all(|(_, dir)| dir.total_ios == 0);

@@ -7,6 +7,8 @@
 use std::fs::File;
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 
+use fathom_model::mix::SplitMix;
+
 /// Bytes written at once; before each, `stop` is asked.
 pub const BLOCK: usize = 1 << 20;
 
@@ -16,8 +18,9 @@ pub const BLOCK: usize = 1 << 20;
 /// # Errors
 /// What the system says; that the file is not `from` bytes long any more.
 pub fn extend(file: &mut File, from: u64, to: u64, stop: &dyn Fn() -> bool) -> io::Result<bool> {
-    let mut state = from ^ to;
-    extend_with(file, from, to, stop, &mut |block| random(&mut state, block))
+    // No file system packs what looks random.
+    let mut data = SplitMix(from ^ to);
+    extend_with(file, from, to, stop, &mut |block| data.fill(block))
 }
 
 /// [`extend`] with bytes from `fill`.
@@ -62,17 +65,4 @@ pub fn append(
         left -= part as u64;
     }
     Ok(true)
-}
-
-/// Bytes of SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number
-/// generators", OOPSLA 2014): no file system packs them.
-fn random(state: &mut u64, block: &mut [u8]) {
-    for word in block.chunks_mut(8) {
-        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = *state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let bytes = (z ^ (z >> 31)).to_le_bytes();
-        word.copy_from_slice(&bytes[..word.len()]);
-    }
 }

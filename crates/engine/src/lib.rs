@@ -151,7 +151,6 @@ impl Control {
     }
 
     /// Where the run waits for others before a step, if it is one of several.
-    #[must_use]
     pub fn step_barrier(&self) -> Option<&Arc<dyn StepBarrier>> {
         self.step_barrier.as_ref()
     }
@@ -159,7 +158,6 @@ impl Control {
     /// To be asked once everything has been checked and before anything is
     /// changed: waits for the other machines, where there are any, because what
     /// one of them refuses none may do. False: the run ends.
-    #[must_use]
     pub fn all_are_ready(&self) -> bool {
         let barrier = self.step_barrier.as_ref();
         barrier.is_none_or(|barrier| barrier.may_begin(0))
@@ -178,7 +176,6 @@ impl Control {
     }
 
     /// For one step of the run: it can be ended alone.
-    #[must_use]
     pub fn of_step(&self) -> Self {
         let step_stop = Arc::default();
         Self {
@@ -193,7 +190,6 @@ impl Control {
     }
 
     /// How often [`Control::stop`] was called.
-    #[must_use]
     pub fn stop_requests(&self) -> u8 {
         let of_step = self.step_stop.load(Ordering::SeqCst);
         let of_run = self.stop.load(Ordering::SeqCst);
@@ -207,7 +203,6 @@ impl Control {
     }
 
     /// Whether a step was.
-    #[must_use]
     pub fn is_refused(&self) -> bool {
         self.refused.load(Ordering::SeqCst)
     }
@@ -218,7 +213,6 @@ impl Control {
     }
 
     /// Takes one request for a status, if there is any.
-    #[must_use]
     pub fn take_status_request(&self) -> bool {
         self.status_requests
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |n| n.checked_sub(1))

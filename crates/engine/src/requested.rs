@@ -53,7 +53,6 @@ pub fn jobs(request: &Request, engine: &str) -> Result<Vec<JobSpec>, EngineError
 
 /// The value of an option among those for fio's command line: `--name=value` or
 /// `--name value`.
-#[must_use]
 pub fn passed_value<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -67,7 +66,6 @@ pub fn passed_value<'a>(args: &'a [String], name: &str) -> Option<&'a str> {
 }
 
 /// Whether it is fio's `--readonly`, the option of its command line that other engines have.
-#[must_use]
 pub fn is_read_only(option: &str) -> bool {
     option.trim_start_matches('-') == "readonly"
 }

@@ -7,51 +7,12 @@ use fathom_device::threads;
 use fathom_jobfile::spec;
 use fathom_jobfile::table::table;
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec};
-use serde::{Deserialize, Serialize};
 
 use fathom_engine_fio::inventory;
 use fathom_engine_fio::parse_only::{BAD_OPTION, words_against};
 use fathom_engine_fio::version::Program;
 
-/// The engine that is asked for.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Wish {
-    /// fio where it can, else the native one.
-    #[default]
-    Auto,
-    /// fio and no other.
-    Fio,
-    /// The native engine and no other.
-    Native,
-}
-
-impl Wish {
-    /// By its name on the command line; `None`: it is not one of these.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "" | "auto" => Some(Self::Auto),
-            "fio" => Some(Self::Fio),
-            "native" => Some(Self::Native),
-            _ => None,
-        }
-    }
-}
-
-impl Wish {
-    /// Its name on the command line.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Fio => "fio",
-            Self::Native => "native",
-        }
-    }
-}
+use crate::EngineName;
 
 /// The engine that runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +34,6 @@ pub struct MissingCapability {
 
 impl MissingCapability {
     /// A lack for one reason.
-    #[must_use]
     pub fn new(kind: FailureKind, reason: impl Into<String>) -> Self {
         Self {
             kind,
@@ -117,7 +77,6 @@ pub struct NoEngine(pub Vec<(&'static str, MissingCapability)>);
 
 impl NoEngine {
     /// The kind of the first lack: what is to be got, or mended, first.
-    #[must_use]
     pub fn kind(&self) -> FailureKind {
         self.0
             .first()
@@ -151,18 +110,18 @@ impl std::error::Error for NoEngine {}
 /// # Errors
 /// The lacks of all engines that were asked for.
 pub fn choose(
-    wish: Wish,
+    wish: EngineName,
     fio: impl FnOnce() -> Result<(), MissingCapability>,
     native: impl FnOnce() -> Result<(), MissingCapability>,
 ) -> Result<(Chosen, Option<MissingCapability>), NoEngine> {
     let mut lacks = Vec::new();
-    if wish != Wish::Native {
+    if wish != EngineName::Native {
         match fio() {
             Ok(()) => return Ok((Chosen::Fio, None)),
             Err(lack) => lacks.push(("fio", lack)),
         }
     }
-    if wish != Wish::Fio {
+    if wish != EngineName::Fio {
         match native() {
             Ok(()) => return Ok((Chosen::Native, lacks.pop().map(|(_, lack)| lack))),
             Err(lack) => lacks.push(("native", lack)),
@@ -292,30 +251,38 @@ mod tests {
     #[test]
     fn fio_goes_first_and_a_wish_goes_before() {
         let never = || -> Result<(), MissingCapability> { panic!("must not be asked") };
-        assert_eq!(choose(Wish::Auto, || Ok(()), never).unwrap().0, Chosen::Fio);
-        let (chosen, why) = choose(Wish::Auto, || lack("not here"), || Ok(())).unwrap();
+        assert_eq!(
+            choose(EngineName::Auto, || Ok(()), never).unwrap().0,
+            Chosen::Fio
+        );
+        let (chosen, why) = choose(EngineName::Auto, || lack("not here"), || Ok(())).unwrap();
         assert_eq!(
             (chosen, why.unwrap().to_string()),
             (Chosen::Native, "not here".to_owned())
         );
         assert_eq!(
-            choose(Wish::Native, never, || Ok(())).unwrap(),
+            choose(EngineName::Native, never, || Ok(())).unwrap(),
             (Chosen::Native, None)
         );
-        let only = choose(Wish::Fio, || lack("not here"), never).unwrap_err();
+        let only = choose(EngineName::Fio, || lack("not here"), never).unwrap_err();
         assert_eq!(only.to_string(), "not here");
     }
 
     #[test]
     fn without_any_engine_both_reasons_are_told() {
         let jobs = |reason: &str| Err(MissingCapability::new(FailureKind::BadOption, reason));
-        let none = choose(Wish::Auto, || lack("not here"), || jobs("x.fio:3:1: no")).unwrap_err();
+        let none = choose(
+            EngineName::Auto,
+            || lack("not here"),
+            || jobs("x.fio:3:1: no"),
+        )
+        .unwrap_err();
         assert_eq!(none.kind(), FailureKind::FioMissing);
         assert_eq!(
             none.to_string(),
             "no engine here runs this\n  fio: not here\n  native: x.fio:3:1: no"
         );
-        let wrong = choose(Wish::Auto, || jobs("bogus"), || jobs("bogus")).unwrap_err();
+        let wrong = choose(EngineName::Auto, || jobs("bogus"), || jobs("bogus")).unwrap_err();
         assert_eq!(wrong.kind(), FailureKind::BadOption);
     }
 

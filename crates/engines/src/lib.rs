@@ -3,4 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod choice;
+mod name;
 pub mod select;
+
+pub use name::EngineName;

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use fathom_model::FailureKind;
 
-use crate::choice::{self, Chosen, MissingCapability, NoEngine, Wish};
+use crate::EngineName;
+use crate::choice::{self, Chosen, MissingCapability, NoEngine};
 use fathom_engine::guard::GuardPlace;
 use fathom_engine::{Engine, EngineError, Request};
 use fathom_engine_fio::Fio;
@@ -26,9 +27,9 @@ pub enum EngineHandle {
 }
 
 impl EngineHandle {
-    /// Chooses between fio and the native engine as [`choice::choose`] does;
-    /// `fio` says what this fio lacks for the jobs (not asked when no other
-    /// engine would do), `native` what the other one lacks. With the native
+    /// Chooses between fio and the native engine as [`choice::choose`] does, unless a
+    /// simulation (`sim`) is asked for; `fio` says what this fio lacks for the jobs (not asked
+    /// when no other engine would do), `native` what the other one lacks. With the native
     /// engine comes why it was not fio. Both do their work in processes of their
     /// own, which are this program once more: see [`fathom_engine::guard::entry`]
     /// and [`fathom_engine_native::entry`].
@@ -36,12 +37,16 @@ impl EngineHandle {
     /// # Errors
     /// The lacks of all engines that were asked for.
     pub fn choose(
-        wish: Wish,
+        wish: EngineName,
         fio: Option<&Path>,
         fio_runs: impl FnOnce(&Program) -> Result<(), MissingCapability>,
         native_runs: impl FnOnce() -> Result<(), MissingCapability>,
+        sim: impl FnOnce() -> Result<Self, NoEngine>,
     ) -> Result<(Self, Option<MissingCapability>), NoEngine> {
-        if wish == Wish::Auto && Program::is_named(fio) {
+        if wish == EngineName::Sim {
+            return Ok((sim()?, None));
+        }
+        if wish == EngineName::Auto && Program::is_named(fio) {
             // The user named this fio: do not fall back to another engine.
             let program = Program::find(fio).and_then(|program| program.version());
             program.map_err(|failure| NoEngine(vec![("fio", failure.into())]))?;
@@ -49,7 +54,7 @@ impl EngineHandle {
         let mut found = None;
         let with_fio = || -> Result<(), MissingCapability> {
             let program = Program::find(fio)?;
-            if wish == Wish::Auto {
+            if wish == EngineName::Auto {
                 fio_runs(&program)?;
             }
             found = Some(program);
@@ -78,7 +83,6 @@ impl EngineHandle {
     }
 
     /// As what runs.
-    #[must_use]
     pub fn engine(&self) -> &dyn Engine {
         match self {
             Self::Fio(fio) => fio,
@@ -89,7 +93,6 @@ impl EngineHandle {
     }
 
     /// Whether nothing is measured, because there is no device.
-    #[must_use]
     pub fn is_simulated(&self) -> bool {
         matches!(self, Self::Sim(_))
     }

@@ -63,7 +63,6 @@ pub struct FailureVerdict {
 }
 
 /// Judges a run.
-#[must_use]
 pub fn judge(evidence: &Evidence) -> FailureVerdict {
     let jobs_by_pid = jobs_by_pid(evidence.normal);
     let mut judge = FailureJudge {

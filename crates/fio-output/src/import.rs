@@ -207,7 +207,6 @@ fn shown(line: &str, most: usize) -> String {
 
 /// The failures that a report tells of: a job's first error, unless the job was told to
 /// go past it.
-#[must_use]
 pub fn failures(results: &Results) -> Vec<Failure> {
     let failed = results
         .jobs
@@ -232,7 +231,6 @@ fn failure(job: &JobResult) -> Option<Failure> {
 /// Whether `later` is the same run as `earlier`, reported again while it went
 /// on (`status-interval`): the same jobs, no count went down, and run times
 /// grew by as much as time went by.
-#[must_use]
 pub fn is_later_state(earlier: &Results, later: &Results) -> bool {
     if earlier.jobs == later.jobs {
         return true;

@@ -205,7 +205,6 @@ fn share(total: u64, part: u64, whole: u64) -> u64 {
 
 /// The seconds that are left, as the first job of a document says (all say the
 /// same: fio estimates the whole run).
-#[must_use]
 pub fn eta_s(json: &[u8]) -> Option<u64> {
     let name = b"\"eta\" : ";
     let at = memchr::memmem::find(json, name)? + name.len();

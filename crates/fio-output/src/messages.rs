@@ -63,7 +63,6 @@ pub enum Message {
 }
 
 /// Understands one line.
-#[must_use]
 pub fn classify(line: &str) -> Message {
     let line = line.trim();
     job_error(line)
@@ -188,7 +187,6 @@ fn refusal(line: &str) -> Option<Failure> {
 }
 
 /// A message short enough to be repeated.
-#[must_use]
 pub fn one_line(text: &str) -> String {
     let text = text.strip_prefix("fio: ").unwrap_or(text);
     match text.char_indices().nth(TEXT_MAX) {

@@ -90,25 +90,21 @@ impl OutputCutter {
     }
 
     /// Whether the last document has begun and not ended.
-    #[must_use]
     pub fn is_cut(&self) -> bool {
         self.place == StreamPosition::Json
     }
 
     /// Text before the first set and messages between sets.
-    #[must_use]
     pub fn text(&self) -> &[u8] {
         &self.text
     }
 
     /// The last set, whole or not.
-    #[must_use]
     pub fn last_set(&self) -> &StatusSet {
         &self.set
     }
 
     /// Whether something was left out because it was too much to keep.
-    #[must_use]
     pub fn overflowed(&self) -> bool {
         self.overflowed
     }
@@ -234,7 +230,6 @@ pub enum OutputFormat {
 
 /// The parts of a kept output that fio itself would have written in `formats`, in its
 /// order (stat.c, __show_run_stats).
-#[must_use]
 pub fn select(kept: &[u8], formats: &[OutputFormat]) -> Vec<u8> {
     let mut stream = OutputCutter::default();
     stream.push(kept, &mut |_| ());

@@ -38,7 +38,6 @@ pub struct Terse {
 }
 
 /// Reads every terse line of `input`; `None` when there is none.
-#[must_use]
 pub fn parse(input: &[u8]) -> Option<Terse> {
     let text = String::from_utf8_lossy(input);
     let lines: Vec<&str> = text.lines().collect();

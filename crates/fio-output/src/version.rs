@@ -11,7 +11,6 @@ pub struct Version {
 
 impl Version {
     /// Reads what `fio --version` prints.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let mut numbers = text.strip_prefix("fio-")?.split(['.', '-']);
@@ -24,7 +23,6 @@ impl Version {
     }
 
     /// Whether it is this version or a later one.
-    #[must_use]
     pub fn is_at_least(&self, major: u32, minor: u32) -> bool {
         self.number >= (major, minor)
     }

@@ -84,13 +84,11 @@ pub enum KubeError {
 
 impl KubeError {
     /// Whether what was asked for is not there.
-    #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Api { code: 404, .. })
     }
 
     /// Whether something of the name, or another object under it, stands in the way.
-    #[must_use]
     pub fn is_conflict(&self) -> bool {
         matches!(self, Self::Api { code: 409, .. })
     }
@@ -161,7 +159,6 @@ pub struct ObjectKind {
 
 impl ObjectKind {
     /// A kind by its group and version, and its name.
-    #[must_use]
     pub const fn new(api_version: &'static str, kind: &'static str) -> Self {
         Self { api_version, kind }
     }
@@ -296,7 +293,6 @@ impl Cluster {
     }
 
     /// The API server's address.
-    #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
@@ -315,7 +311,6 @@ impl Cluster {
     }
 
     /// The namespace of the context.
-    #[must_use]
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -740,7 +735,6 @@ fn plain(object: &DynamicObject) -> Value {
 }
 
 /// A selector of all these labels.
-#[must_use]
 pub fn selector(labels: &BTreeMap<&str, &str>) -> String {
     let pairs: Vec<String> = labels
         .iter()

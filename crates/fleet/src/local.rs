@@ -161,7 +161,6 @@ impl<'o> Session<'o> {
     }
 
     /// The record that is written.
-    #[must_use]
     pub fn writer(&self) -> &Writer {
         &self.writer
     }
@@ -189,7 +188,6 @@ impl<'o> Session<'o> {
     }
 
     /// Whether everything so far could be recorded: else the run must end.
-    #[must_use]
     pub fn is_recorded(&self) -> bool {
         self.error.is_none()
     }

@@ -8,7 +8,6 @@ use fathom_device::safety::{Confirmations, WriteJudge};
 
 /// Whether a path is a stream of this process, or something else that is written to and
 /// never replaced: /dev/stdout, a pipe, a terminal.
-#[must_use]
 pub fn is_stream(path: &Path) -> bool {
     let of_process = |path: &Path| path.starts_with("/proc") || path.starts_with("/dev/fd");
     let leads_to = fs::read_link(path).is_ok_and(|to| of_process(&to));
@@ -50,7 +49,6 @@ pub struct Refused(String);
 
 impl Refused {
     /// The refusal among the causes of an error.
-    #[must_use]
     pub fn among<'e>(
         causes: impl IntoIterator<Item = &'e (dyn std::error::Error + 'static)>,
     ) -> Option<&'e Self> {

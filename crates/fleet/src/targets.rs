@@ -46,7 +46,6 @@ pub(crate) struct PreparedTargets {
 
 impl TargetCheck {
     /// For a run to which these words confirm devices.
-    #[must_use]
     pub fn new(destroy: &[String], began: SystemTime) -> Self {
         Self {
             confirmed: Confirmations(destroy.to_vec()),

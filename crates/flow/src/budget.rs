@@ -69,27 +69,23 @@ impl SpendLimits {
 
     /// Whether `writes` bytes more are too many behind `spent`. Once the limit is
     /// reached nothing that writes fits.
-    #[must_use]
     pub fn is_over(&self, spent: u64, writes: u64) -> bool {
         self.bytes
             .is_some_and(|limit| writes > 0 && spent.saturating_add(writes) > limit)
     }
 
     /// Whether nothing more may be written.
-    #[must_use]
     pub fn is_spent(&self, spent: u64) -> bool {
         self.bytes.is_some_and(|limit| spent >= limit)
     }
 
     /// The limit of bytes in words.
-    #[must_use]
     pub fn text_of_bytes(&self) -> String {
         let bytes = self.bytes.map(|bytes| units::bytes(bytes as f64));
         bytes.unwrap_or_else(|| "any amount".to_owned())
     }
 
     /// The limits in words; `None`: there are none.
-    #[must_use]
     pub fn text(&self) -> Option<String> {
         let time = self.time.map(|time| {
             let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
@@ -143,7 +139,6 @@ pub struct EnduranceShare {
 impl Endurance {
     /// From what a drive says of itself, from its ledger, and from what somebody
     /// says, in bytes.
-    #[must_use]
     pub fn of(health: &Health, ledger: &[LedgerEntry], said_bytes: Option<u64>) -> Self {
         let now = health.used_percent.zip(health.host_written_bytes);
         let told = now.and_then(|now| from_history(ledger, now).or_else(|| told(now, false)));
@@ -154,7 +149,6 @@ impl Endurance {
     }
 
     /// The share that so many bytes are; `None`: nobody knows the rating.
-    #[must_use]
     pub fn share(&self, bytes: u64) -> Option<EnduranceShare> {
         let bytes = bytes as f64;
         if let Some(rated) = self.said_bytes {
@@ -174,7 +168,6 @@ impl Endurance {
     }
 
     /// In words, what so many bytes are of it, and by whom it is known.
-    #[must_use]
     pub fn text(&self, bytes: u64) -> String {
         let Some(share) = self.share(bytes) else {
             return "share unknown: the drive does not tell how worn it is (--endurance-tbw for its rating)"
@@ -254,7 +247,6 @@ fn percent(share: f64) -> String {
 }
 
 /// What a plan costs, in one sentence, said before it starts: time, bytes, share.
-#[must_use]
 pub fn sentence(cost: &Cost, endurance: &Endurance) -> String {
     let ms = u64::try_from(cost.duration.as_millis()).unwrap_or(u64::MAX);
     let time = match (cost.endless, cost.duration.is_zero()) {
@@ -323,7 +315,6 @@ pub enum Speed {
 impl Speed {
     /// That of the link of a device, where it has one that tells; a look at
     /// sysfs, the device is not opened.
-    #[must_use]
     pub fn of_link(device: &Path) -> Option<Self> {
         let environment = fathom_device::environment(&[device.to_owned()]);
         let device = environment.targets.into_iter().next()?.device?;
@@ -331,7 +322,6 @@ impl Speed {
     }
 
     /// In bytes per second.
-    #[must_use]
     pub const fn bytes_per_second(self) -> u64 {
         match self {
             Self::Said(speed) | Self::Link(speed) => speed,
@@ -343,7 +333,6 @@ impl Speed {
 pub const NO_RATING: &str = "not a number of terabytes like 600";
 
 /// Terabytes in bytes.
-#[must_use]
 pub fn terabytes(text: &str) -> Option<u64> {
     let terabytes: f64 = text.parse().ok()?;
     (terabytes.is_finite() && terabytes > 0.0).then_some((terabytes * TB) as u64)

@@ -36,7 +36,6 @@ pub struct ShellCommand {
 impl ShellCommand {
     /// As what a script asks for: what is undone at the end is done again when the run
     /// goes on.
-    #[must_use]
     pub fn task(self) -> Task {
         // They are kept with the run.
         let texts = std::iter::once(&self.command).chain(&self.undo);

@@ -79,7 +79,6 @@ pub enum Judgement {
 
 impl Judgement {
     /// The sentence.
-    #[must_use]
     pub fn reason(&self) -> &str {
         match self {
             Self::Holds(reason) | Self::Stale(reason) | Self::Lacks(reason) => reason,
@@ -128,7 +127,6 @@ impl<'e> Counter<'e> {
 
 impl DeviceState {
     /// The state of a device whose identifier another drive reports as well: not known.
-    #[must_use]
     pub fn of_duplicate() -> Self {
         Self {
             is_duplicate: true,
@@ -139,7 +137,6 @@ impl DeviceState {
     /// The state of a device with these entries in its ledger, which now says
     /// `now` of itself (a [`LedgerEvent::Seen`]). Entries of the record `own` do not
     /// count as disturbances: a flow that goes on does not disturb itself.
-    #[must_use]
     pub fn of(entries: &[LedgerEntry], now: Option<&LedgerEvent>, own: Option<&Path>) -> Self {
         let is_duplicate = |entry: &LedgerEntry| entry.deed == LedgerEvent::Duplicate;
         if entries.iter().any(is_duplicate) {
@@ -216,14 +213,12 @@ impl DeviceState {
     }
 
     /// Whether anything was written to it since it was made, as far as is known.
-    #[must_use]
     pub fn is_disturbed(&self) -> bool {
         self.written_bytes > 0 || self.begun_by.is_some() || self.others_bytes.unwrap_or(0) > 0
     }
 
     /// Whether the device is in the wanted state, at `now_ms` since 1970 UTC.
     /// Beyond `idle_limit` without writes the state counts as stale.
-    #[must_use]
     pub fn judge(&self, wanted: &WantedState, idle_limit: Duration, now_ms: u64) -> Judgement {
         let Some(made) = &self.made else {
             let reason = match self.is_duplicate {
@@ -308,7 +303,6 @@ fn is_wanted(deed: &LedgerEvent, wanted: &WantedState) -> bool {
 
 /// What a deed has made of the device: `it became steady in random writes of
 /// 4 KiB`.
-#[must_use]
 pub fn describe(deed: &LedgerEvent) -> String {
     match deed {
         LedgerEvent::Purged {

@@ -43,7 +43,6 @@ pub enum RunError {
 
 impl RunError {
     /// The exit code that fits.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::Input(_) => Exit::Input,

@@ -10,8 +10,8 @@ use fathom_engine::existing::{self, Owner};
 use fathom_engine::{Control, Sink as _};
 use fathom_engine_sim::SIMULATED;
 use fathom_engines::select::EngineHandle;
+use fathom_fleet::TargetCheck;
 use fathom_fleet::local::Session;
-use fathom_fleet::{MaxErrors, TargetCheck};
 use fathom_jobfile::variables;
 use fathom_model::environment::Target;
 use fathom_model::{Environment, Event, Exit, Failure, FailureKind, RunStatus};
@@ -22,9 +22,10 @@ use serde_json::{Map, Value, json};
 use super::followers::{Followers, RunLog};
 use super::runner::Shortage;
 use super::{
-    Case, Ending, History, LedgerScope, Next, Runner, Script, Stop, Switched, Task, outlook,
+    Case, Ending, History, LedgerScope, Next, RunOptions, Runner, Script, Stop, Switched, Task,
+    outlook,
 };
-use crate::budget::{Over, Speed, SpendLimits};
+use crate::budget::Speed;
 use crate::device_watch::DeviceWatch;
 use crate::error::RunError;
 use crate::identity::{self, UsedPaths};
@@ -75,44 +76,6 @@ pub enum KeptPlan {
     Tasks,
     /// Its tasks, and what `fathom resume` makes the same plan of.
     Config(Value),
-}
-
-/// What every plan can be told, with one meaning for all.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RunOptions {
-    /// Words that name the devices that may be destroyed.
-    pub destroy: Vec<String>,
-    /// `auto`, `fio`, `native` or `sim`; `auto` when empty.
-    pub engine: String,
-    /// The fio to use, when not the one in PATH.
-    pub fio: Option<PathBuf>,
-    /// The device that `sim` simulates, when not a healthy one.
-    pub sim: Option<PathBuf>,
-    /// The longest time of this start.
-    pub max_time: Option<Duration>,
-    /// The most bytes written, of all starts.
-    pub max_written: Option<u64>,
-    /// Most failed I/Os of each job; `None`: as many as it goes past.
-    pub max_errors: Option<MaxErrors>,
-}
-
-impl RunOptions {
-    /// Whether a simulated device is measured.
-    #[must_use]
-    pub fn is_simulated(&self) -> bool {
-        self.engine == "sim"
-    }
-
-    /// Its limits.
-    #[must_use]
-    pub fn limits(&self) -> SpendLimits {
-        SpendLimits {
-            time: self.max_time,
-            bytes: self.max_written,
-            over: Over::Cut,
-        }
-    }
 }
 
 /// What was found of the engine and the targets of a plan.
@@ -196,7 +159,6 @@ pub struct Finish {
 
 impl Finish {
     /// The exit code that fits what was run.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self.status {
             RunStatus::Complete => Exit::Success,
@@ -231,10 +193,9 @@ impl<'f> Flow<'f> {
 
     fn check(&self, left: &History) -> Result<Checked, RunError> {
         let wants = self.wants(left)?;
-        let (fio, sim) = (self.options.fio.as_deref(), self.options.sim.as_deref());
-        let (selected, note) = wants.engine(&self.options.engine, fio, sim)?;
+        let (selected, note) = wants.engine(&self.options)?;
         if let (EngineHandle::Fio(_), false) = (&selected, self.engine_needs.is_empty()) {
-            wants.must_run_by_fio(fio)?;
+            wants.must_run_by_fio(self.options.fio.as_deref())?;
         }
         let simulated = selected.is_simulated();
         let targets: Vec<PathBuf> = self.device.iter().filter(|_| !simulated).cloned().collect();
@@ -368,73 +329,61 @@ impl PastStarts {
 
 impl<'f> Ready<'f> {
     /// The engine that runs the jobs.
-    #[must_use]
     pub fn selected(&self) -> &EngineHandle {
         &self.checked.selected
     }
 
     /// The machine and the device.
-    #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.checked.environment
     }
 
     /// The record that it goes on with.
-    #[must_use]
     pub fn record(&self) -> Option<&Path> {
         self.flow.record.as_deref()
     }
 
     /// What has been done in the record that it goes on with.
-    #[must_use]
     pub fn history(&self) -> &History {
         &self.past.history
     }
 
     /// What is to be known of the run.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.checked.notes
     }
 
     /// What will be laid out before it is read, a sentence each.
-    #[must_use]
     pub fn layouts(&self) -> &[String] {
         &self.checked.layouts
     }
 
     /// Bytes that its earlier starts have written.
-    #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.past.written.bytes()
     }
 
     /// What stands against writing to the device: it does not run then.
-    #[must_use]
     pub fn refusal(&self) -> Option<&RunError> {
         self.checked.refusal.as_ref()
     }
 
     /// What is left to do.
-    #[must_use]
     pub fn left(&self, luck: Case) -> Vec<Task> {
         outlook(self.flow.script, &self.past.history.resumed(), luck).0
     }
 
     /// Whether nothing is left to do, not even to write down that the run has ended.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.ending().is_some() && self.is_closed()
     }
 
     /// Whether the run has ended otherwise than by an interruption.
-    #[must_use]
     pub fn is_closed(&self) -> bool {
         self.past.is_closed
     }
 
     /// How it ends where nothing is left to do.
-    #[must_use]
     pub fn ending(&self) -> Option<Ending> {
         match self.flow.script.next(&self.past.history.resumed()) {
             Next::End(ending) => Some(ending),
@@ -470,6 +419,7 @@ impl<'f> Ready<'f> {
             false => "",
         };
         let mut header = Header::new(&format!("{}{mark}", flow.name), flow.command);
+        header.label.clone_from(&flow.options.label);
         header.environment = Some(self.checked.environment.clone());
         header.variables = variables::read();
         header.targets = self.extras.uses.kept();

@@ -101,7 +101,6 @@ impl StepFigures {
     }
 
     /// I/Os per second of a direction whose latencies are known.
-    #[must_use]
     pub fn iops_of(&self, dir: Direction) -> Option<f64> {
         let of = self.latencies.iter().find(|of| of.dir == Some(dir))?;
         Some(of.iops)
@@ -109,7 +108,6 @@ impl StepFigures {
 
     /// A latency of all directions, or of one, in ns: one of the percentiles that engines
     /// report, or the mean.
-    #[must_use]
     pub fn latency_ns(&self, dir: Option<Direction>, percent: Option<f64>) -> Option<f64> {
         let of = self.latencies.iter().find(|of| of.dir == dir)?;
         let Some(percent) = percent else {

@@ -134,7 +134,6 @@ struct Begun {
 
 impl History {
     /// That of a record.
-    #[must_use]
     pub fn of(entries: &[Entry]) -> Self {
         let mut history = Self::default();
         for entry in entries {
@@ -338,7 +337,6 @@ impl History {
     }
 
     /// What it becomes when the run goes on: what failed is tried again.
-    #[must_use]
     pub fn resumed(&self) -> Self {
         let mut resumed = self.clone();
         let (after, gap_ms) = (None, 0);
@@ -347,78 +345,66 @@ impl History {
     }
 
     /// Every stage that has begun, in the order of their last begins.
-    #[must_use]
     pub fn stages(&self) -> &[Past] {
         &self.stages
     }
 
     /// The stage with this id, when it has begun.
-    #[must_use]
     pub fn past(&self, id: &str) -> Option<&Past> {
         self.stages.iter().find(|past| past.stage.id == id)
     }
 
     /// How a stage ended; `None`: it has not begun, or not ended.
-    #[must_use]
     pub fn ended(&self, id: &str) -> Option<&StageEnd> {
         self.past(id)?.end.as_ref()
     }
 
     /// How the step of this number ended, one outside of stages; `None`: it has not
     /// begun, or not ended.
-    #[must_use]
     pub fn ended_step(&self, number: u32) -> Option<&EndedStep> {
         self.ended_steps.get(&number)
     }
 
     /// What the step of this number has measured: one that has ended, outside of stages
     /// and no point of a campaign.
-    #[must_use]
     pub fn step_figures(&self, number: u32) -> Option<&StepFigures> {
         self.step_figures.get(&number)
     }
 
     /// The boot in which the step of this number was measured; `None`: nobody told.
-    #[must_use]
     pub fn boot_of(&self, number: u32) -> Option<&Boot> {
         self.boots.get(&number)
     }
 
     /// Whether a step outside of stages has failed.
-    #[must_use]
     pub fn has_failed_steps(&self) -> bool {
         let mut ended = self.ended_steps.values();
         ended.any(|step| step.outcome == Outcome::Failed)
     }
 
     /// What came of every measurement.
-    #[must_use]
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
     /// The number of the last step outside of stages in this start; `None`: there was
     /// none, or a point was left out behind it.
-    #[must_use]
     pub fn last_step(&self) -> Option<u32> {
         self.start.step
     }
 
     /// The point whose turn it was last in this start, and which measurement of it.
-    #[must_use]
     pub fn turn(&self) -> Option<(&str, u32)> {
         let (id, repetition) = self.start.turn.as_ref()?;
         Some((id, *repetition))
     }
 
     /// Whether this measurement of a point has had its turn in this start.
-    #[must_use]
     pub fn had_turn(&self, point: &Point) -> bool {
         self.start.turns.contains(&turn_of(point))
     }
 
     /// Whether this was noted in this start, between two steps.
-    #[must_use]
     pub fn has_noted(&self, text: &str) -> bool {
         self.start.notes.iter().any(|note| note == text)
     }
@@ -439,25 +425,21 @@ impl History {
     }
 
     /// Whether a stage goes on.
-    #[must_use]
     pub fn is_in_stage(&self) -> bool {
         self.open
     }
 
     /// When nothing was measured because the run had stopped.
-    #[must_use]
     pub fn gaps(&self) -> &[Gap] {
         &self.gaps
     }
 
     /// End of the last interval, in ms of the run's time.
-    #[must_use]
     pub fn t_ms(&self) -> u64 {
         self.t_ms
     }
 
     /// Steps that have begun.
-    #[must_use]
     pub fn steps(&self) -> u32 {
         self.steps
     }

@@ -72,14 +72,12 @@ pub struct Known {
 
 impl Known {
     /// Bytes that Fathom has written to it.
-    #[must_use]
     pub fn own_bytes(&self) -> u64 {
         let bytes = self.entries.iter().filter_map(|entry| entry.deed.bytes());
         bytes.fold(0, u64::saturating_add)
     }
 
     /// Bytes that all hosts have written to it, as it said last.
-    #[must_use]
     pub fn host_bytes(&self) -> Option<u64> {
         let now = self.health.as_ref().and_then(|h| h.host_written_bytes);
         now.or_else(|| {
@@ -93,7 +91,6 @@ impl Known {
     }
 
     /// Share of its rated endurance that is used, in percent, as it said last.
-    #[must_use]
     pub fn used_percent(&self) -> Option<f64> {
         let now = self.health.as_ref().and_then(|h| h.used_percent);
         now.or_else(|| {
@@ -113,7 +110,6 @@ impl Known {
 
     /// Whether somebody means it who says so: its serial number, a name in
     /// /dev/disk/by-id, its kernel name or its path now.
-    #[must_use]
     pub fn is_called(&self, name: &str) -> bool {
         let known = [Some(&self.device), self.here.as_ref()];
         let by_names = known.into_iter().flatten().any(|device| {
@@ -132,7 +128,6 @@ pub type Notes = Vec<String>;
 impl Ledgers {
     /// Those in the user's state folder, for the devices of this machine. Without
     /// a home there are none.
-    #[must_use]
     pub fn of_user() -> Self {
         let state = xdg::base("XDG_STATE_HOME", ".local/state");
         Self {
@@ -143,7 +138,6 @@ impl Ledgers {
     }
 
     /// Those in a folder, for the devices of `sys`.
-    #[must_use]
     pub fn at(folder: impl Into<PathBuf>, sys: Sys, issue: Arc<dyn Issue>) -> Self {
         Self {
             folder: Some(folder.into()),
@@ -153,7 +147,6 @@ impl Ledgers {
     }
 
     /// No ledgers at all: nothing is entered, nothing is known.
-    #[must_use]
     pub fn none() -> Self {
         Self {
             folder: None,
@@ -183,7 +176,6 @@ impl Ledgers {
     }
 
     /// Where they are; `None`: nowhere.
-    #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_deref()
     }
@@ -350,7 +342,6 @@ impl Ledgers {
     }
 
     /// What the drive behind a path says of itself.
-    #[must_use]
     pub fn health(&self, path: &Path) -> Health {
         match self.device(path) {
             Some(device) => self.health_of(&device),

@@ -18,7 +18,6 @@ pub struct LedgerScope {
 impl LedgerScope {
     /// For a run of `command` on devices of which it is to be told at these paths, with
     /// this record: the run begins. What is done besides I/O is done to `device`.
-    #[must_use]
     pub fn open(
         ledgers: &Ledgers,
         entered: &[PathBuf],
@@ -38,27 +37,23 @@ impl LedgerScope {
     }
 
     /// Writes down what was done now.
-    #[must_use]
     pub fn append(&self, deed: LedgerEvent) -> Notes {
         self.append_to(&self.device, deed)
     }
 
     /// As [`LedgerScope::append`], of another device.
-    #[must_use]
     pub fn append_to(&self, device: &Path, deed: LedgerEvent) -> Notes {
         self.ledgers
             .did(device, &self.command, Some(&self.record), deed)
     }
 
     /// Something is about to be done to other devices, too.
-    #[must_use]
     pub fn begin<'p>(&self, devices: impl IntoIterator<Item = &'p Path>) -> Notes {
         self.ledgers
             .begin(devices, &self.command, Some(&self.record))
     }
 
     /// The run has ended, which wrote so many bytes in all its starts.
-    #[must_use]
     pub fn close(self, bytes: u64) -> Notes {
         self.ledgers.end(&self.command, &self.record, bytes)
     }

@@ -33,6 +33,7 @@ mod jobs;
 pub mod ledger;
 mod ledger_scope;
 pub mod load;
+pub mod options;
 mod outlook;
 pub mod past;
 pub mod plan_log;
@@ -48,13 +49,14 @@ mod write_budget;
 pub mod xdg;
 
 pub use command::{ShellCommand, ShellEnd};
-pub use executor::{Checked, Finish, Flow, KeptPlan, Ready, RunOptions};
+pub use executor::{Checked, Finish, Flow, KeptPlan, Ready};
 pub use executor::{Extras, PastStarts};
 pub use figures::{LatencyFigures, StepFigures};
 pub use followers::RunLog;
 pub use history::{EndedStep, Gap, History, LeftOut, MeasuredStep, Past};
 pub use jobs::{Jobs, OneStage};
 pub use ledger_scope::LedgerScope;
+pub use options::RunOptions;
 pub use outlook::lead;
 pub use outlook::{Case, outlook};
 pub use runner::StepWatch;
@@ -285,7 +287,6 @@ impl Task {
     }
 
     /// Whether it has ended in the history.
-    #[must_use]
     pub fn has_ended(&self, history: &History) -> bool {
         match &self.work {
             Work::Job(step) => history.ended_step(step.number).is_some(),
@@ -297,7 +298,6 @@ impl Task {
 impl SteadyLoad {
     /// Its rules with their limits: what a ledger says, and what is wanted of one
     /// ([`crate::device_state::WantedState::rule`]).
-    #[must_use]
     pub fn rule_text(&self) -> String {
         let all: Vec<String> = self.criteria.iter().map(ToString::to_string).collect();
         all.join("; ")

@@ -19,7 +19,6 @@ pub struct Load {
 
 impl Load {
     /// Jobs run side by side, up to one that waits (`stonewall`).
-    #[must_use]
     pub fn of(jobs: &[JobSpec]) -> Self {
         let waits = |job: &JobSpec| {
             ["stonewall", "wait_for_previous"]

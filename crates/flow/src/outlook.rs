@@ -31,7 +31,6 @@ const SAMPLES: u64 = 3;
 const STAGES_MAX: usize = 100_000;
 
 /// The stages that are left after `history`, and how the flow ends.
-#[must_use]
 pub fn outlook(script: &dyn Script, history: &History, luck: Case) -> (Vec<Task>, Ending) {
     lead(script, &mut history.clone(), luck)
 }
@@ -188,7 +187,6 @@ fn least_of_cell(cell: &RoundPoint) -> u64 {
 
 impl Work {
     /// The least time it takes, as far as that is known.
-    #[must_use]
     pub fn least_time(&self) -> Duration {
         match self {
             Self::Settle(settle) if settle.criteria.is_empty() => settle.most,
@@ -200,7 +198,6 @@ impl Work {
     }
 
     /// The time it takes, where that is known: a fill goes by the device's speed.
-    #[must_use]
     pub fn time(&self, luck: Case, speed: Option<Speed>) -> Option<Duration> {
         match self {
             Self::Act(act) => act.time(),
@@ -216,7 +213,6 @@ impl Work {
 
     /// The most bytes it writes, where that is known: loads write as fast as the
     /// device takes it.
-    #[must_use]
     pub fn write_bytes(&self, luck: Case, speed: Option<Speed>) -> Option<u64> {
         let at_speed = |time: Duration, share: f64| {
             let speed = speed?.bytes_per_second() as f64;
@@ -243,7 +239,6 @@ impl Work {
 
     /// The least that it writes for certain. Of a load that is what the slowest
     /// disk takes: [`LEAST_IOPS`].
-    #[must_use]
     pub fn least_write_bytes(&self) -> u64 {
         match self {
             Self::Act(act) => act.bytes(),

@@ -80,7 +80,6 @@ pub struct PlannedStage {
 
 impl PlannedStage {
     /// What a task will do.
-    #[must_use]
     pub fn of(task: &Task) -> Self {
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         Self {
@@ -195,7 +194,6 @@ impl Head {
     }
 
     /// What there is to say of a plan.
-    #[must_use]
     pub fn new(folder: &Path, dut: &Path, engine: &str) -> Self {
         Self {
             format: FORMAT.to_owned(),

@@ -449,13 +449,11 @@ impl Progress {
     }
 
     /// How the run ended, or that it goes on.
-    #[must_use]
     pub fn status(&self) -> RunStatus {
         self.status
     }
 
     /// What somebody else is to do before it goes on; `None`: nothing.
-    #[must_use]
     pub fn waits(&self) -> Option<&str> {
         let last = self.stages.history().stages().last()?;
         match &last.end {
@@ -467,26 +465,22 @@ impl Progress {
     }
 
     /// The step in progress.
-    #[must_use]
     pub fn current(&self) -> Option<&Current> {
         self.current.as_ref()
     }
 
     /// What is done right now, other than I/O.
-    #[must_use]
     pub fn preparing(&self) -> Option<&str> {
         self.preparing.as_deref()
     }
 
     /// Bytes of files that are laid out for the step, and those that are to be; `None`
     /// when none are laid out now.
-    #[must_use]
     pub fn laying_out(&self) -> Option<(u64, u64)> {
         self.laying_out
     }
 
     /// The stage in progress, which makes the device ready.
-    #[must_use]
     pub fn stage(&self) -> Option<Standing<'_>> {
         match self.status {
             RunStatus::Running => self.stages.standing(self.last_ms),
@@ -495,19 +489,16 @@ impl Progress {
     }
 
     /// What is done to make the device ready.
-    #[must_use]
     pub fn stages(&self) -> &Stages {
         &self.stages
     }
 
     /// Rates of the last interval of the step in progress.
-    #[must_use]
     pub fn rates(&self) -> &Rates {
         &self.rates
     }
 
     /// What each machine did in that interval, where there are several.
-    #[must_use]
     pub fn hosts(&self) -> &HostRates {
         &self.hosts
     }
@@ -518,19 +509,16 @@ impl Progress {
     }
 
     /// When the run began, or went on the last time, ms since 1970 UTC.
-    #[must_use]
     pub fn started_ms(&self) -> u64 {
         self.started_ms
     }
 
     /// Time of the last event, ms since 1970 UTC.
-    #[must_use]
     pub fn last_ms(&self) -> u64 {
         self.last_ms
     }
 
     /// What came of the measurements so far.
-    #[must_use]
     pub fn counts(&self) -> PointCounts {
         let all = self.unplanned.unwrap_or(0) as usize;
         let known = self.measurements().count();
@@ -555,7 +543,6 @@ impl Progress {
     }
 
     /// The last measurement that was done: its point, which one, its figures.
-    #[must_use]
     pub fn last_done(&self) -> Option<(&str, u32, &MeasurementTotals)> {
         let ended = self.last.as_ref()?;
         match &ended.came {
@@ -581,7 +568,6 @@ impl Progress {
 
     /// The time that is left in ms, as far as the plan tells how long steps
     /// take; what they cost beyond that is taken from those before.
-    #[must_use]
     pub fn left_ms(&self) -> Option<u64> {
         if self.unplanned.is_some() {
             // Only of the last step everything is known.

@@ -49,7 +49,6 @@ pub struct Standing<'s> {
 
 impl Standing<'_> {
     /// What is done and what is left of it, for a bar: bytes, else ms.
-    #[must_use]
     pub fn share(&self) -> Option<(u64, u64)> {
         let done = self.written_bytes;
         let by_bytes = self
@@ -61,7 +60,6 @@ impl Standing<'_> {
 
 impl Stages {
     /// Those of a plan, of which nothing is done yet.
-    #[must_use]
     pub fn new(planned: Vec<PlannedStage>) -> Self {
         Self {
             planned,
@@ -109,20 +107,17 @@ impl Stages {
     }
 
     /// What was done.
-    #[must_use]
     pub fn history(&self) -> &History {
         &self.history
     }
 
     /// How long a stage took that has ended, in ms.
-    #[must_use]
     pub fn took_ms(&self, id: &str) -> Option<u64> {
         self.took_ms.get(id).copied()
     }
 
     /// How many stages have ended, and how many there are so far as is known: those of
     /// the plan and those that came besides, as rounds until something is steady do.
-    #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let all = self.history.stages();
         let ended = all.iter().filter(|past| past.end.is_some()).count();
@@ -130,7 +125,6 @@ impl Stages {
     }
 
     /// The place of a stage among all, from 1, and how many those are.
-    #[must_use]
     pub fn place(&self, id: &str) -> (usize, usize) {
         let all = self.history.stages();
         let count = all.iter().take_while(|past| past.stage.id != id).count();
@@ -152,13 +146,11 @@ impl Stages {
     }
 
     /// Whether a stage goes on.
-    #[must_use]
     pub fn is_open(&self) -> bool {
         self.open_ms.is_some()
     }
 
     /// How far the stage in progress is, at `now_ms` since 1970 UTC.
-    #[must_use]
     pub fn standing(&self, now_ms: u64) -> Option<Standing<'_>> {
         let began_ms = self.open_ms?;
         let past = self.history.stages().last()?;
@@ -191,7 +183,6 @@ impl Stages {
 
     /// The time that the stages still take at least, in ms, the one in progress
     /// included; `None` while nobody knows how fast the device is filled.
-    #[must_use]
     pub fn left_ms(&self, now_ms: u64) -> Option<u64> {
         let current = self.standing(now_ms);
         let is_besides = self.history.stages().last();

@@ -122,7 +122,6 @@ impl StepWatch for Watching {
 
 impl Settled {
     /// How the stage ended.
-    #[must_use]
     pub fn end(&self) -> StageEnd {
         match self.attained || self.verdicts.is_empty() {
             true => StageEnd::Done,
@@ -133,7 +132,6 @@ impl Settled {
     }
 
     /// Every term of every inequality, in one sentence.
-    #[must_use]
     pub fn numbers(&self) -> String {
         let each = self.verdicts.iter();
         let each: Vec<String> = each.map(|(metric, v)| in_words(*metric, v)).collect();

@@ -56,7 +56,6 @@ const TRIES_MAX: u32 = 1000;
 
 impl JobStep {
     /// A step with these jobs, which runs from the folder of its outputs.
-    #[must_use]
     pub fn new((number, of): (u32, u32), name: &str, text: String, jobs: &[JobSpec]) -> Self {
         Self {
             number,
@@ -79,7 +78,6 @@ impl JobStep {
     }
 
     /// As what a script asks for.
-    #[must_use]
     pub fn task(self) -> Task {
         let stage = Stage {
             id: self.name.clone(),
@@ -121,7 +119,6 @@ impl JobStep {
     }
 
     /// What the engine is asked for, with its job file here and its outputs there.
-    #[must_use]
     pub fn request(&self, job_file: PathBuf, raw_dir: PathBuf) -> Request {
         Request {
             job_file,
@@ -187,7 +184,6 @@ fn fresh(first: &Path, may_be_there: bool) -> io::Result<PathBuf> {
 }
 
 /// The folder of a step's last try; `None`: there is none.
-#[must_use]
 pub fn last_try(first: &Path) -> Option<PathBuf> {
     let later = (2..TRIES_MAX).map(|attempt| file_names::with_try(first, attempt));
     let all = std::iter::once(first.to_owned()).chain(later);

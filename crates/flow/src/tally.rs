@@ -23,13 +23,11 @@ pub enum PointOutcome {
 
 impl PointOutcome {
     /// Whether it was measured or has failed: then it is not run again unasked.
-    #[must_use]
     pub fn has_ended(&self) -> bool {
         matches!(self, Self::Done(_) | Self::Failed(_))
     }
 
     /// Whether nothing is left to do for it, in this start and the next.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         self.has_ended() || matches!(self, Self::Skipped(_))
     }
@@ -132,19 +130,16 @@ impl Tally {
     }
 
     /// What came of a measurement; `None`: it was never begun.
-    #[must_use]
     pub fn came(&self, id: &str, repetition: u32) -> Option<&PointOutcome> {
         Some(&self.get(id, repetition)?.came)
     }
 
     /// What came of a measurement of a point.
-    #[must_use]
     pub fn came_of(&self, point: &Point) -> Option<&PointOutcome> {
         self.came(&point.id, point.repetition)
     }
 
     /// The name of the job file with which a measurement was run last.
-    #[must_use]
     pub fn job<'p>(&'p self, point: &'p Point) -> Option<&'p str> {
         let measurement = self.get(&point.id, point.repetition)?;
         Some(measurement.job.as_deref().unwrap_or(&point.id))

@@ -35,7 +35,6 @@ pub struct Undo {
 
 /// Folder of the notes of what is to be put back on this machine; `None`: the user
 /// has no home.
-#[must_use]
 pub fn folder() -> Option<PathBuf> {
     Some(xdg::base("XDG_STATE_HOME", ".local/state")?.join("fathom/switches"))
 }
@@ -127,7 +126,6 @@ impl Undo {
     }
 
     /// What it is about, in a few words.
-    #[must_use]
     pub fn subject(&self) -> String {
         match &self.note {
             UndoNote::Switches(switches) => {
@@ -186,7 +184,6 @@ impl Undo {
     }
 
     /// That a run which goes on puts it back at its end.
-    #[must_use]
     pub fn in_use(&self) -> Option<String> {
         let pid = match &self.note {
             UndoNote::Switches(_) => return None,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fathom_device::safety::{Confirmations, Refusal, WriteJudge};
 use fathom_engine::existing::{self, Owner};
 use fathom_engine_fio::version::Program;
-use fathom_engines::choice::{self, MissingCapability, NoEngine, Wish};
+use fathom_engines::choice::{self, MissingCapability, NoEngine};
 
 use fathom_engine_sim::Sim;
 use fathom_engines::select::EngineHandle;
@@ -18,7 +18,7 @@ use fathom_model::{FailureKind, JobSpec, Refused};
 
 use crate::error::RunError;
 use crate::identity::UsedPaths;
-use crate::{Case, History, Script, Task, Work, outlook};
+use crate::{Case, History, RunOptions, Script, Task, Work, outlook};
 
 /// Faults of one kind that are told: the rest are hardly others.
 const TOLD_MAX: usize = 10;
@@ -205,19 +205,10 @@ impl Wants {
     ///
     /// # Errors
     /// What no engine has.
-    pub fn engine(
-        &self,
-        wish: &str,
-        fio: Option<&Path>,
-        sim: Option<&Path>,
-    ) -> Result<(EngineHandle, Option<String>), RunError> {
-        if wish == "sim" {
-            return self.simulation(sim);
+    pub fn engine(&self, options: &RunOptions) -> Result<(EngineHandle, Option<String>), RunError> {
+        if options.is_simulated() && !self.sim_lacks.is_empty() {
+            return Err(RunError::Input(first(told(&self.sim_lacks))));
         }
-        let Some(wish) = Wish::named(wish) else {
-            let what = format!("there is no engine '{wish}': auto, fio, native");
-            return Err(RunError::Input(what));
-        };
         let fio_runs = |program: &Program| self.fio_runs(program);
         let native_runs = || {
             MissingCapability::unless_none(FailureKind::BadOption, told(&self.native_lacks))?;
@@ -225,8 +216,10 @@ impl Wants {
             let mut kinds = self.kinds.values();
             kinds.try_for_each(|(jobs, _)| choice::native_runs(jobs))
         };
-        let (selected, passed_over) =
-            EngineHandle::choose(wish, fio, fio_runs, native_runs).map_err(RunError::Engine)?;
+        let sim = || EngineHandle::simulation(options.sim(0));
+        let fio = options.fio.as_deref();
+        let chosen = EngineHandle::choose(options.engine(), fio, fio_runs, native_runs, sim);
+        let (selected, passed_over) = chosen.map_err(RunError::Engine)?;
         let note = passed_over.map(|lack| format!("{lack}; the native engine runs the points"));
         Ok((selected, note))
     }
@@ -257,14 +250,6 @@ impl Wants {
             }
             RunError::Engine(NoEngine(vec![("fio", lack)]))
         })
-    }
-
-    fn simulation(&self, sim: Option<&Path>) -> Result<(EngineHandle, Option<String>), RunError> {
-        let sim = EngineHandle::simulation(sim).map_err(RunError::Engine)?;
-        if self.sim_lacks.is_empty() {
-            return Ok((sim, None));
-        }
-        Err(RunError::Input(first(told(&self.sim_lacks))))
     }
 
     /// Whether all targets are what they seem and may be written to; `told` turns a refusal into

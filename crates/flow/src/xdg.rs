@@ -6,7 +6,6 @@ use fathom_jobfile::variables;
 
 /// The folder that a variable names, else the one under the user's home. A
 /// relative path in the variable does not count. `None`: there is no home.
-#[must_use]
 pub fn base(variable: &str, under_home: &str) -> Option<PathBuf> {
     let named = |name| variables::variable(name).map(PathBuf::from);
     let folder = named(variable).filter(|path| path.is_absolute());
@@ -15,7 +14,6 @@ pub fn base(variable: &str, under_home: &str) -> Option<PathBuf> {
 }
 
 /// Folder of the user's groups of quick tests.
-#[must_use]
 pub fn groups_dir() -> Option<PathBuf> {
     Some(base("XDG_CONFIG_HOME", ".config")?.join("fathom/quick"))
 }

@@ -82,7 +82,6 @@ struct ToldLoad {
 
 /// The points of reports, in their order: `None` for all where no number varies, and
 /// for those that tell nothing or have jobs of different loads.
-#[must_use]
 pub fn points(loads: &[ImportedLoad]) -> Vec<Option<Point>> {
     let told: Vec<Option<ToldLoad>> = loads.iter().map(told).collect();
     for by_folder in [false, true] {
@@ -104,7 +103,6 @@ pub fn points(loads: &[ImportedLoad]) -> Vec<Option<Point>> {
 
 /// Whether the jobs of a report are loads of their own, one after the other: they
 /// differ, and each waits for those before.
-#[must_use]
 pub fn one_after_the_other(results: &Results) -> bool {
     let waits = |job: &JobResult| {
         let waits = |options: &BTreeMap<String, String>| {

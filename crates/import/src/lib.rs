@@ -65,7 +65,6 @@ impl fmt::Display for ForeignTool {
 
 impl ForeignTool {
     /// What its results do not tell, in a sentence.
-    #[must_use]
     pub fn loss(self) -> &'static str {
         match self {
             Self::Elbencho => {
@@ -141,7 +140,6 @@ pub struct ForeignResults {
 }
 
 /// Reads the results of another tool; `None` where none of them wrote it.
-#[must_use]
 pub fn read(bytes: &[u8]) -> Option<Result<ForeignResults, ForeignError>> {
     let head = text_of(&bytes[..bytes.len().min(HEAD)]);
     let tool = tool_of(&head)?;

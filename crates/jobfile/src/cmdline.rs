@@ -60,7 +60,6 @@ const PROGRAM: [&str; 36] = [
 /// last, because fio puts the folders known so far before them. A `name` inside
 /// a section, which only changes what fio prints, would begin a new job and is
 /// left out.
-#[must_use]
 pub fn cmdline(jobs: &[JobSpec]) -> Vec<String> {
     let mut args = Vec::new();
     for job in jobs {
@@ -127,7 +126,6 @@ fn argument(option: &JobOption) -> String {
 }
 
 /// Quotes an argument for a POSIX shell where it needs it.
-#[must_use]
 pub fn shell_quote(argument: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
     if !argument.is_empty() && argument.chars().all(plain) {

@@ -64,7 +64,6 @@ impl fmt::Display for Diagnostic {
 
 impl Diagnostic {
     /// `file:line:column`, or the file alone.
-    #[must_use]
     pub fn place(&self) -> String {
         let path = self.path.display();
         match self.line {
@@ -75,7 +74,6 @@ impl Diagnostic {
 
     /// The line with the meant part marked under it, two lines; long lines are
     /// cut around the mark.
-    #[must_use]
     pub fn excerpt(&self) -> String {
         const BEFORE: usize = 60;
         const SHOWN: usize = 100;

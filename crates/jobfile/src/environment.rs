@@ -8,7 +8,6 @@ use super::source::{DiskSources, read_limited};
 use super::syntax;
 
 /// Whether a text can be the name of a variable, as shells have it.
-#[must_use]
 pub fn is_variable_name(text: &str) -> bool {
     let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     text.starts_with(is_letter) && text.chars().all(|c| is_letter(c) || c.is_ascii_digit())
@@ -36,7 +35,6 @@ impl JobFile {
     }
 
     /// As [`JobFile::read_unexpanded`], of a text that came from `path`.
-    #[must_use]
     pub fn parse_unexpanded(
         text: &[u8],
         path: &Path,
@@ -52,7 +50,6 @@ impl JobFile {
     }
 
     /// The variables that its options name.
-    #[must_use]
     pub fn variables(&self) -> &BTreeSet<String> {
         &self.variables
     }

@@ -97,7 +97,6 @@ impl JobLine {
 
 impl Section {
     /// Whether its options are defaults of the jobs below rather than a job.
-    #[must_use]
     pub fn is_global(&self) -> bool {
         // init.c compares the first six letters only.
         self.name.starts_with("global")
@@ -123,7 +122,6 @@ pub struct CheckedJobFile {
 
 impl CheckedJobFile {
     /// Whether anything keeps the jobs from running.
-    #[must_use]
     pub fn has_errors(&self) -> bool {
         self.diagnostics
             .iter()
@@ -158,7 +156,6 @@ impl JobFile {
     }
 
     /// Parses a text that came from `path`; files it includes are read.
-    #[must_use]
     pub fn parse(text: &str, path: &Path, env: &dyn Fn(&str) -> Option<String>) -> CheckedJobFile {
         syntax::parse(
             text.as_bytes(),
@@ -168,31 +165,26 @@ impl JobFile {
     }
 
     /// Parses a text with variables and included files from `sources`; does no I/O itself.
-    #[must_use]
     pub fn parse_with(text: &[u8], path: &Path, sources: &dyn Sources) -> CheckedJobFile {
         syntax::parse(text, path, sources)
     }
 
     /// Reads the options of a fio command line (without the `fio`).
-    #[must_use]
     pub fn from_cmdline(args: &[String]) -> CheckedJobFile {
         cmdline::parse(args)
     }
 
     /// The file's path as given.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Its sections in order, globals included.
-    #[must_use]
     pub fn sections(&self) -> &[Section] {
         &self.sections
     }
 
     /// The jobs in order, the globals above each applied.
-    #[must_use]
     pub fn jobs(&self) -> Vec<JobSpec> {
         let mut globals: Vec<JobOption> = Vec::new();
         let mut jobs = Vec::new();
@@ -312,7 +304,6 @@ impl JobFile {
 
     /// The file's text: lines as written, variables expanded, included files
     /// in their place, so that it means the same wherever it lies.
-    #[must_use]
     pub fn render(&self) -> String {
         let mut text = String::new();
         let mut line = |content: &str| {

@@ -17,7 +17,6 @@ use crate::{JobFile, spec, targets};
 
 /// What keeps `jobs` from measuring what they name; relative names are meant
 /// from `work_dir`.
-#[must_use]
 pub fn refusals(jobs: &[JobSpec], work_dir: &Path) -> Vec<Failure> {
     let memory = cgroup::memory(&Sys::live());
     let mut refusals: Vec<Failure> = Vec::new();

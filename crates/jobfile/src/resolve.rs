@@ -51,7 +51,6 @@ pub struct PathUse {
 
 impl PathUse {
     /// Bytes that are laid out.
-    #[must_use]
     pub fn layout_bytes(&self) -> u64 {
         match self.action {
             JobPathUse::LayOut { from, to } => to.saturating_sub(from.unwrap_or(0)),
@@ -60,7 +59,6 @@ impl PathUse {
     }
 
     /// What will be laid out, in a sentence; `None` when nothing is.
-    #[must_use]
     pub fn layout(&self) -> Option<String> {
         let size = |bytes: u64| units::bytes(bytes as f64);
         let named = self.named.display();
@@ -156,7 +154,6 @@ pub fn of(job: &JobSpec, work_dir: &Path) -> Result<Vec<PathUse>, Failure> {
 
 /// What a job leaves of its verify in `folder` when fio is given it as `--aux-path`:
 /// the first states and dumps, and all that are there.
-#[must_use]
 pub fn states(job: &JobSpec, folder: &Path) -> Vec<PathBuf> {
     let first = folder.join(first_verify_state(job));
     let mut all = and_alike(&first, Path::new(""));

@@ -9,7 +9,6 @@ use super::table::table;
 use super::value::{self, Amount, BareTimeUnit, Base};
 
 /// The option in effect: the last one of this name or an alias of it.
-#[must_use]
 pub fn option<'j>(job: &'j JobSpec, name: &str) -> Option<&'j JobOption> {
     let name = table().canonical(name);
     job.options
@@ -23,7 +22,6 @@ fn value<'j>(job: &'j JobSpec, name: &str) -> Option<&'j str> {
 }
 
 /// What `k` means in this job.
-#[must_use]
 pub fn base(job: &JobSpec) -> Base {
     match value(job, "kb_base") {
         Some("1000") => Base::Decimal,
@@ -32,13 +30,11 @@ pub fn base(job: &JobSpec) -> Base {
 }
 
 /// A whole number, `None` when it is not given or is none.
-#[must_use]
 pub fn number(job: &JobSpec, name: &str) -> Option<u64> {
     u64::try_from(value::size(value(job, name)?, base(job)).ok()?).ok()
 }
 
 /// Whether an option without value, or of 0 and 1, is on.
-#[must_use]
 pub fn is_on(job: &JobSpec, name: &str) -> bool {
     option(job, name).is_some_and(|option| match &option.value {
         None => true,
@@ -48,63 +44,53 @@ pub fn is_on(job: &JobSpec, name: &str) -> bool {
 }
 
 /// The I/O engine; fio's default on Linux is `psync`.
-#[must_use]
 pub fn engine(job: &JobSpec) -> &str {
     value(job, "ioengine").map_or("psync", engine_name)
 }
 
 /// Clones of the job, each a process or thread of its own.
-#[must_use]
 pub fn numjobs(job: &JobSpec) -> u64 {
     number(job, "numjobs").unwrap_or(1)
 }
 
 /// I/Os kept in flight by each clone.
-#[must_use]
 pub fn iodepth(job: &JobSpec) -> u64 {
     number(job, "iodepth").unwrap_or(1)
 }
 
 /// Longest time the job runs, if it has a limit.
-#[must_use]
 pub fn runtime(job: &JobSpec) -> Option<Duration> {
     time(job, "runtime").filter(|time| !time.is_zero())
 }
 
 /// Time before the measurement begins.
-#[must_use]
 pub fn ramp_time(job: &JobSpec) -> Option<Duration> {
     time(job, "ramp_time")
 }
 
 /// A time, `None` when it is not given or is none.
-#[must_use]
 pub fn time(job: &JobSpec, name: &str) -> Option<Duration> {
     let us = value::time_us(value(job, name)?, BareTimeUnit::Seconds).ok()?;
     Some(Duration::from_micros(u64::try_from(us).ok()?))
 }
 
 /// Whether the job goes on until its runtime is over, however small its size.
-#[must_use]
 pub fn time_based(job: &JobSpec) -> bool {
     is_on(job, "time_based")
 }
 
 /// Bytes (or a share of the file) that each clone covers.
-#[must_use]
 pub fn size(job: &JobSpec) -> Option<Amount> {
     amount(job, "size")
 }
 
 /// A number of bytes or a share, `None` when it is not given or is none.
-#[must_use]
 pub fn amount(job: &JobSpec, name: &str) -> Option<Amount> {
     value::amount(value(job, name)?, base(job)).ok()
 }
 
 /// Block sizes of reads, writes and trims in bytes, where `bs` is what gives
 /// them (`bsrange` and `bssplit` do not); 4096 is fio's default.
-#[must_use]
 pub fn bs(job: &JobSpec) -> Option<[u64; 3]> {
     const DEFAULT: u64 = 4096;
     if option(job, "bsrange").is_some() || option(job, "bssplit").is_some() {
@@ -134,7 +120,6 @@ pub struct JobWorkload {
 
 /// The option `rw`; `None` when its value is not understood. Reads in order
 /// are fio's default.
-#[must_use]
 pub fn rw(job: &JobSpec) -> Option<JobWorkload> {
     let Some(option) = option(job, "rw") else {
         return workload("read");

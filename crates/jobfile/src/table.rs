@@ -54,13 +54,11 @@ pub struct Spec {
 
 impl Spec {
     /// Whether the table gives it this flag.
-    #[must_use]
     pub fn has(&self, flag: &str) -> bool {
         self.flags.contains(&flag)
     }
 
     /// Whether it applies to every engine.
-    #[must_use]
     pub fn is_general(&self) -> bool {
         self.engines.is_empty()
     }
@@ -227,43 +225,25 @@ fn access(word: &str) -> Access {
 pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     /// Longer words are no option, and the distance takes quadratic time.
     const LONGEST: usize = 40;
-    let word: Vec<char> = word.to_lowercase().chars().take(LONGEST + 1).collect();
-    if word.is_empty() || word.len() > LONGEST {
+    let word: String = word.to_lowercase().chars().take(LONGEST + 1).collect();
+    let length = word.chars().count();
+    if length == 0 || length > LONGEST {
         return None;
     }
-    let limit = (word.len() / 3).clamp(1, 3);
+    let limit = (length / 3).clamp(1, 3);
     names
-        .map(|name| (distance(&word, name), name))
+        .map(|name| (strsim::osa_distance(&word, name), name))
         .filter(|(distance, _)| *distance <= limit)
         // The same distance: the name that begins alike, then the alphabet.
         .min_by_key(|&(distance, name)| {
             (
                 distance,
-                !name.starts_with(word[0]),
-                name.len().abs_diff(word.len()),
+                name.chars().next() != word.chars().next(),
+                name.len().abs_diff(length),
                 name,
             )
         })
         .map(|(_, name)| name)
-}
-
-/// Edits (insert, delete, replace, swap neighbours) between two words.
-fn distance(a: &[char], b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut next = vec![i; b.len() + 1];
-        for j in 1..=b.len() {
-            let replace = row[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            next[j] = replace.min(row[j] + 1).min(next[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                next[j] = next[j].min(before[j - 2] + 1);
-            }
-        }
-        before = std::mem::replace(&mut row, next);
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -49,7 +49,6 @@ const MOST_NAMES: u64 = 4096;
 /// replayed names more: [`super::replay()`]). Generated file names stand as the
 /// folder they fall in, unless `filename_format` or the job's name could lead
 /// them elsewhere: then as themselves.
-#[must_use]
 pub fn targets(job: &JobSpec) -> Vec<TargetUse> {
     let mut found = Targets {
         writes: is_write(job),
@@ -67,7 +66,6 @@ pub fn targets(job: &JobSpec) -> Vec<TargetUse> {
 
 /// Whether the job may change its targets. A reading job does not, even where
 /// it lays out a missing file first ([`TargetUse::creates`]).
-#[must_use]
 pub fn is_write(job: &JobSpec) -> bool {
     // A log that is replayed decides itself what is written, and where; a
     // profile brings options of its own.
@@ -98,7 +96,6 @@ pub fn changes_regardless(job: &JobSpec) -> bool {
 }
 
 /// Whether this I/O engine of fio does one I/O at a time, whatever `iodepth` says.
-#[must_use]
 pub fn does_one_at_a_time(engine: &str) -> bool {
     table().engine(engine) == Some(Access::Sync)
 }
@@ -325,7 +322,6 @@ pub fn first_dump(job: &JobSpec) -> String {
 pub const FIRST_DUMP: &str = ".0.received";
 
 /// Whether programs of the user's run beside the job's I/O, on the same devices perhaps.
-#[must_use]
 pub fn runs_programs(job: &JobSpec) -> bool {
     let options = ["exec_prerun", "exec_postrun"];
     options.iter().any(|option| job.value(option).is_some())
@@ -371,7 +367,6 @@ pub fn names(option: &JobOption) -> Vec<String> {
 }
 
 /// The names in a list joined by `:`; `\:` is a colon of a name.
-#[must_use]
 pub fn split_names(text: &str) -> Vec<String> {
     let mut list = vec![String::new()];
     let mut letters = text.chars().peekable();

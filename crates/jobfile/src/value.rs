@@ -50,7 +50,6 @@ pub enum Amount {
 
 impl Amount {
     /// The number, unless it is relative.
-    #[must_use]
     pub fn number(self) -> Option<u64> {
         match self {
             Self::Number(n) => u64::try_from(n).ok(),
@@ -216,7 +215,6 @@ fn bad_size_unit(number: &SplitNumber<'_>) -> ValueFault {
 
 /// Whether a size is written with a unit that does not mean in fio what it
 /// means elsewhere; gives the sentence that says so.
-#[must_use]
 pub fn surprising_unit(text: &str, base: Base) -> Option<String> {
     let number = split(text).ok()?;
     let value = size(text, base).ok()?;

@@ -33,7 +33,6 @@ pub fn give(variables: Variables) -> Vec<String> {
 }
 
 /// The value of a variable: what was given, else the environment's.
-#[must_use]
 pub fn variable(name: &str) -> Option<String> {
     let value = match given(name) {
         Some(value) => value.clone(),
@@ -50,7 +49,6 @@ pub fn is_given(name: &str) -> bool {
 }
 
 /// All that this process has asked for, to be given to it when it goes on.
-#[must_use]
 pub fn read() -> Variables {
     for name in ALWAYS {
         let _ = variable(name);
@@ -59,7 +57,6 @@ pub fn read() -> Variables {
 }
 
 /// The variables that a command for the shell depends on.
-#[must_use]
 pub fn of_command(text: &str) -> Variables {
     let names = named_by_shell(text).chain(ALWAYS);
     names

@@ -36,7 +36,6 @@ pub enum Certainty {
 
 impl Certainty {
     /// Half of the interval's width, in the unit of the figure; `None` where none is told.
-    #[must_use]
     pub fn half_width(&self) -> Option<f64> {
         match *self {
             Self::Interval { low, high, .. } => Some((high - low) / 2.0),
@@ -96,7 +95,6 @@ pub struct PercentileCertainty {
 
 impl LatencyCertainty {
     /// That of a percentile; `None` where it was not told.
-    #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<Certainty> {
         let mut all = self.percentiles.iter();
         let found = all.find(|one| (one.percent - percent).abs() < 1e-9)?;

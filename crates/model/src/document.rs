@@ -57,6 +57,9 @@ pub struct RunDocument {
     /// start and end are those of the import, not of the measurement.
     #[serde(default)]
     pub command: String,
+    /// What its user calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// How it ended.
     pub status: RunStatus,
     /// Start, RFC 3339 UTC with milliseconds.

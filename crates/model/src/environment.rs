@@ -68,7 +68,6 @@ pub struct Target {
 impl Environment {
     /// What lies under the targets, a line for each stack; under a disk that was named there
     /// is nothing.
-    #[must_use]
     pub fn stacks(&self) -> Vec<String> {
         let stacks = self.targets.iter().filter_map(|it| it.stack.as_ref());
         let mut told: Vec<String> = Vec::new();
@@ -85,7 +84,6 @@ impl Environment {
 impl Target {
     /// Whether its files lie in memory, also under file systems on others. A device that is
     /// named itself is what it is, whatever keeps its data.
-    #[must_use]
     pub fn is_in_memory(&self) -> bool {
         match &self.stack {
             Some(stack) => !stack.is_device() && stack.is_in_memory(),
@@ -155,7 +153,6 @@ pub struct BlockDevice {
 
 impl BlockDevice {
     /// Whether it reports anything by which it can be known again.
-    #[must_use]
     pub fn has_identifier(&self) -> bool {
         self.unique_id.is_some() || self.serial.is_some()
     }
@@ -165,7 +162,6 @@ impl BlockDevice {
     /// namespace. An identifier that two drives here share identifies neither; such a
     /// device is known by its place as well. One without an identifier is never known
     /// again.
-    #[must_use]
     pub fn is_same_drive(&self, other: &Self) -> bool {
         let named = |device: &Self| (device.model.clone(), device.serial.clone(), device.nsid);
         let same = match (&self.unique_id, &other.unique_id) {
@@ -183,7 +179,6 @@ impl BlockDevice {
 
     /// What its PCIe link carries at the most, in bytes per second: 8 of 10 bits up to
     /// 5 GT/s, 128 of 130 above (PCI Express Base Specification 6.0, 4.2).
-    #[must_use]
     pub fn link_bytes_per_second(&self) -> Option<u64> {
         let mut words = self.pcie_link.as_deref()?.split_whitespace();
         let transfers: f64 = words.next()?.parse().ok()?;
@@ -205,7 +200,6 @@ pub struct Partition {
 }
 
 /// Whether a file system of this kind keeps its files in memory: no disk is measured there.
-#[must_use]
 pub fn is_in_memory(kind: &str) -> bool {
     // The last two are of BSD and illumos.
     matches!(kind, "tmpfs" | "ramfs" | "mfs" | "swap")

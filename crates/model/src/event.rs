@@ -74,7 +74,6 @@ impl SkipCause {
     }
 
     /// Whether nothing is left to do for the point in this record.
-    #[must_use]
     pub fn is_settled(&self) -> bool {
         *self != Self::Postponed
     }

@@ -35,13 +35,11 @@ pub struct EvidenceInterval {
 
 impl EvidenceInterval {
     /// Whether it is the first reading of a step.
-    #[must_use]
     pub fn is_first(&self) -> bool {
         self.span_ms == 0
     }
 
     /// Whether nothing could be read.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty() && self.gauges.is_empty() && self.settings.is_empty()
     }
@@ -160,7 +158,6 @@ impl EvidenceSum {
 
     /// What counts from here on: counters begin at 0, and gauges and settings are as
     /// they were last.
-    #[must_use]
     pub fn from_here(&self) -> Self {
         let last = |values: &Vec<String>| values.last().cloned().into_iter().collect();
         let settings = self.settings.iter();
@@ -183,32 +180,27 @@ impl EvidenceSum {
     }
 
     /// Growth of a counter; `None` where it cannot be read.
-    #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
         self.counts.get(name).copied()
     }
 
     /// A gauge.
-    #[must_use]
     pub fn gauge(&self, name: &str) -> Option<&GaugeSum> {
         self.gauges.get(name)
     }
 
     /// The values of a setting; none where it cannot be read.
-    #[must_use]
     pub fn setting(&self, name: &str) -> &[String] {
         self.settings.get(name).map_or(&[], Vec::as_slice)
     }
 
     /// The last value of a setting.
-    #[must_use]
     pub fn set_to(&self, name: &str) -> Option<&str> {
         self.setting(name).last().map(String::as_str)
     }
 
     /// Size of the pages that the machine's kernel counts in, in bytes. Records of earlier
     /// versions have it not: they are of machines with pages of 4 KiB, as most are.
-    #[must_use]
     pub fn page_bytes(&self) -> u64 {
         let told = self.set_to("memory.page_bytes");
         told.and_then(|it| it.parse().ok()).unwrap_or(4096)

@@ -29,13 +29,11 @@ pub enum Exit {
 
 impl Exit {
     /// The number the process ends with.
-    #[must_use]
     pub fn code(self) -> u8 {
         self as u8
     }
 
     /// The exit with this number; `None` when there is none.
-    #[must_use]
     pub fn from_code(code: u8) -> Option<Self> {
         [
             Self::Success,

@@ -72,7 +72,6 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// What the engineer can do.
-    #[must_use]
     pub fn advice(self) -> &'static str {
         match self {
             Self::Io => {
@@ -144,7 +143,6 @@ impl FailureKind {
 const TO_DO: &str = "\n  to do: ";
 
 /// Splits a message into what happened and its own advice, if it has any.
-#[must_use]
 pub fn split_advice(message: &str) -> (&str, Option<&str>) {
     match message.split_once(TO_DO) {
         Some((what, advice)) => (what, Some(advice)),
@@ -171,7 +169,6 @@ pub struct Failure {
 }
 
 /// What to do about a process that a signal ended; `None` where its kind tells.
-#[must_use]
 pub fn advice_on_signal(signal: i32) -> Option<&'static str> {
     // The numbers are the same on every Linux but MIPS (signal(7)).
     match signal {
@@ -215,7 +212,6 @@ impl Failure {
     }
 
     /// What happened to what, in one line; its advice is told where there is room.
-    #[must_use]
     pub fn sentence(&self) -> String {
         match self.subject.as_deref() {
             None | Some("") => self.message.clone(),
@@ -225,7 +221,6 @@ impl Failure {
 
     /// What to do about it: what its message says, as that of a refusal does, else its
     /// own advice, else that of its errno, else that of its kind.
-    #[must_use]
     pub fn to_be_done(&self) -> &str {
         let own = self.advice.as_deref();
         let (_, said) = split_advice(&self.message);
@@ -236,7 +231,6 @@ impl Failure {
     }
 
     /// As [`Failure::sentence`], without what to do about it.
-    #[must_use]
     pub fn happened(&self) -> String {
         split_advice(&self.sentence()).0.to_owned()
     }

@@ -32,7 +32,6 @@ pub struct Histogram {
 }
 
 /// The bucket that holds `value_ns`.
-#[must_use]
 #[inline]
 pub fn bucket_of(value_ns: u64) -> usize {
     let top = 63 - (value_ns | 1).leading_zeros();
@@ -45,7 +44,6 @@ pub fn bucket_of(value_ns: u64) -> usize {
 }
 
 /// The smallest and the largest value of a bucket, in ns.
-#[must_use]
 pub fn bounds_of(bucket: usize) -> (u64, u64) {
     let group = bucket >> SUB_BITS;
     if group < 2 {
@@ -57,7 +55,6 @@ pub fn bounds_of(bucket: usize) -> (u64, u64) {
 }
 
 /// The value that stands for a bucket: its middle, as fio prints it.
-#[must_use]
 pub fn middle_of(bucket: usize) -> u64 {
     let (low, high) = bounds_of(bucket);
     low + (high - low).div_ceil(2)
@@ -65,7 +62,6 @@ pub fn middle_of(bucket: usize) -> u64 {
 
 impl Histogram {
     /// An empty histogram.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -117,7 +113,6 @@ impl Histogram {
     ///
     /// A count that went down (a job restarted its statistics, as fio does at
     /// the end of a ramp) counts as started anew.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let mut delta = Self::new();
         for (bucket, count) in self.buckets() {
@@ -133,7 +128,6 @@ impl Histogram {
     /// A histogram from its stored form: distances to the bucket before, each with
     /// its count. Room is made for `buckets` of them. `None` for a bucket beyond
     /// the end.
-    #[must_use]
     pub fn from_stored(
         pairs: impl IntoIterator<Item = (u64, u64)>,
         buckets: usize,
@@ -154,13 +148,11 @@ impl Histogram {
     }
 
     /// Number of values.
-    #[must_use]
     pub fn total(&self) -> u64 {
         self.total
     }
 
     /// Whether no value was added.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.total == 0
     }
@@ -174,7 +166,6 @@ impl Histogram {
 
     /// The value at `percent` (0–100) in ns: the middle of the bucket in which
     /// the ⌈n·percent/100⌉-th smallest value lies. `None` when it is empty.
-    #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         if self.total == 0 {
             return None;
@@ -188,7 +179,6 @@ impl Histogram {
     /// The `element`-th smallest value in ns, counted from 1: the middle of the
     /// bucket in which it lies. Beyond the last it is the last; `None` when the
     /// histogram is empty.
-    #[must_use]
     pub fn element_ns(&self, element: u64) -> Option<u64> {
         let mut seen = 0u64;
         let mut last = None;
@@ -205,7 +195,6 @@ impl Histogram {
     /// As it would be where a value is due every `interval_ns` whether the one before is over
     /// or not: what came in the time of a long one waited for the rest of it (coordinated
     /// omission; HdrHistogram's correction). An interval of 0 changes nothing.
-    #[must_use]
     pub fn corrected(&self, interval_ns: u64) -> Self {
         let mut all = self.clone();
         if interval_ns == 0 {
@@ -230,7 +219,6 @@ impl Histogram {
     }
 
     /// The mean of the buckets' middles in ns; `None` when it is empty.
-    #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         if self.total == 0 {
             return None;

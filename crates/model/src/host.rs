@@ -46,7 +46,6 @@ pub struct Host {
 
 impl Host {
     /// Its name, with its port behind a comma where it has one.
-    #[must_use]
     pub fn label(&self) -> String {
         match self.port {
             Some(port) => format!("{},{port}", self.name),
@@ -68,7 +67,6 @@ pub struct Clock {
 
 /// Time between the first and the last start of these, in ms; `None` unless two
 /// of them are known.
-#[must_use]
 pub fn start_skew_ms<'h>(hosts: impl IntoIterator<Item = &'h Host>) -> Option<f64> {
     let starts: Vec<f64> = hosts.into_iter().filter_map(|host| host.start_ms).collect();
     let first = starts.iter().copied().reduce(f64::min)?;

@@ -66,20 +66,17 @@ pub struct JobSpec {
 
 impl JobSpec {
     /// The last option with this exact name.
-    #[must_use]
     pub fn option(&self, name: &str) -> Option<&JobOption> {
         self.options.iter().rev().find(|option| option.name == name)
     }
 
     /// The value of the last option with this exact name.
-    #[must_use]
     pub fn value(&self, name: &str) -> Option<&str> {
         self.option(name)?.value.as_deref()
     }
 
     /// The options by name, as a result carries them: the last of a name, and `1` for one
     /// without a value.
-    #[must_use]
     pub fn by_name(&self) -> BTreeMap<String, String> {
         let value = |option: &JobOption| option.value.clone().unwrap_or_else(|| "1".to_owned());
         let each = self.options.iter();

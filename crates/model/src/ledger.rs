@@ -120,13 +120,11 @@ impl fmt::Display for Pattern {
 
 impl LedgerEvent {
     /// Whether the command that it names is over: its bytes are told at its end.
-    #[must_use]
     pub fn is_end(&self) -> bool {
         matches!(self, Self::Written { .. })
     }
 
     /// Bytes that it wrote to the device, where it is known to have written.
-    #[must_use]
     pub fn bytes(&self) -> Option<u64> {
         match self {
             Self::Filled { bytes, .. } | Self::Settled { bytes, .. } | Self::Written { bytes } => {

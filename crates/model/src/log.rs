@@ -37,7 +37,6 @@ pub enum PrioColumn {
 
 /// Name of the kernel's I/O class (`include/uapi/linux/ioprio.h`) of a value's
 /// upper three bits; `None` for one that the kernel does not have.
-#[must_use]
 pub fn class_name(class: u16) -> Option<&'static str> {
     ["NONE", "RT", "BE", "IDLE"]
         .get(usize::from(class))
@@ -73,7 +72,6 @@ impl LogKind {
     ];
 
     /// The word that stands for it in the name, behind an underscore.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Bandwidth => "bw",
@@ -86,7 +84,6 @@ impl LogKind {
     }
 
     /// What it is a log of, in words.
-    #[must_use]
     pub fn holds(self) -> &'static str {
         match self {
             Self::Bandwidth => "bandwidth",
@@ -97,7 +94,6 @@ impl LogKind {
     }
 
     /// Whether each of its lines is a latency.
-    #[must_use]
     pub fn is_latency(self) -> bool {
         matches!(self, Self::Lat | Self::Slat | Self::Clat)
     }

@@ -48,7 +48,6 @@ pub struct CpuTime {
 
 impl CpuTime {
     /// All of it.
-    #[must_use]
     pub fn total_ms(&self) -> u64 {
         self.user_ms + self.system_ms + self.iowait_ms + self.steal_ms + self.idle_ms
     }

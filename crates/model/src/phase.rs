@@ -31,7 +31,6 @@ pub enum DevicePhase {
 
 impl DevicePhase {
     /// The order of the writes that make a device ready for it.
-    #[must_use]
     pub fn pattern(self) -> Pattern {
         match self {
             Self::Sequential => Pattern::Sequential,

@@ -39,13 +39,11 @@ fn is_first(repetition: &u32) -> bool {
 impl Point {
     /// A setting as a whole number: `4k` is 4096, as job files count. `None`
     /// when it is absent or no number.
-    #[must_use]
     pub fn number(&self, option: &str) -> Option<u64> {
         whole_number(self.settings.get(option)?)
     }
 
     /// Where the point stands on the x axis.
-    #[must_use]
     pub fn x_value(&self) -> Option<u64> {
         self.number(&self.x)
     }
@@ -53,7 +51,6 @@ impl Point {
 
 /// A number with fio's binary suffix, which is all that generated settings use.
 /// `None` when it is none.
-#[must_use]
 pub fn whole_number(text: &str) -> Option<u64> {
     let text = text.trim();
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

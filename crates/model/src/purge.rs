@@ -151,7 +151,6 @@ pub struct Verification {
 
 impl Verification {
     /// Whether the purge did what it promised, as far as the samples tell.
-    #[must_use]
     pub fn held(&self) -> bool {
         let lost = self.kept + self.unreadable;
         let wrong = match self.promise {

@@ -44,7 +44,6 @@ impl Direction {
     pub const MEASURED: [Self; 4] = [Self::Read, Self::Write, Self::Trim, Self::Mixed];
 
     /// The name in job files, documents and tables.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -56,7 +55,6 @@ impl Direction {
     }
 
     /// The same, as a title begins with it.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Read => "Read",
@@ -178,7 +176,6 @@ pub struct LatencyTarget {
 
 impl JobResult {
     /// The job and where it ran: a machine, a pod and its node.
-    #[must_use]
     pub fn title(&self, hosts: &[Host]) -> String {
         let Some(name) = &self.hostname else {
             return self.name.clone();
@@ -205,14 +202,12 @@ impl JobResult {
 
     /// Whether this is a sum over hosts, fio's or Fathom's: its parts stand
     /// beside it.
-    #[must_use]
     pub fn is_sum_of_clients(&self) -> bool {
         self.clients.is_some() || self.name == ALL_CLIENTS
     }
 
     /// Whether it reports an error and went past none: of one that went past some, the
     /// engine tells by a failure when another ended it.
-    #[must_use]
     pub fn has_failed(&self) -> bool {
         self.error != 0 && self.total_errors.is_none_or(|errors| errors == 0)
     }
@@ -340,7 +335,6 @@ pub struct DirectionResult {
 
 impl DirectionResult {
     /// The kinds of reasons against these figures.
-    #[must_use]
     pub fn kinds(&self) -> Vec<ReasonKind> {
         match &self.verdict {
             Some(verdict) => verdict.kinds(),
@@ -349,7 +343,6 @@ impl DirectionResult {
     }
 
     /// Whether they are figures of something else than what was to be measured.
-    #[must_use]
     pub fn is_invalid(&self) -> bool {
         let kinds = self.kinds().into_iter();
         kinds
@@ -358,7 +351,6 @@ impl DirectionResult {
     }
 
     /// Whether there is a reason of this kind against them.
-    #[must_use]
     pub fn is(&self, kind: ReasonKind) -> bool {
         self.kinds().contains(&kind)
     }
@@ -399,13 +391,11 @@ pub struct Latency {
 impl Latency {
     /// The value at `percent` in ns: as reported if it was, else from the
     /// histogram; never beyond the smallest and the largest value.
-    #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         Some(self.bounded(self.raw_percentile_ns(percent)?))
     }
 
     /// The same as fio writes it, which can be beyond the largest value.
-    #[must_use]
     pub fn raw_percentile_ns(&self, percent: f64) -> Option<u64> {
         self.percentiles_ns
             .iter()
@@ -416,7 +406,6 @@ impl Latency {
 
     /// A percentile within what was measured. Histograms give a place in a
     /// bucket, which can be beyond its last value; fio's do.
-    #[must_use]
     fn bounded(&self, ns: u64) -> u64 {
         match self.max_ns {
             // Not known: no I/O takes no time.
@@ -437,7 +426,6 @@ pub struct PriorityResult {
 
 impl PriorityResult {
     /// The value's parts: class, hint, level.
-    #[must_use]
     pub fn parts(&self) -> (u16, u16, u16) {
         (
             self.value >> 13,

@@ -30,13 +30,11 @@ pub struct Sample {
 
 impl Sample {
     /// I/Os per second over the interval; `None` when it has no length.
-    #[must_use]
     pub fn iops(&self) -> Option<f64> {
         (self.span_ms > 0).then(|| self.ios as f64 * 1000.0 / self.span_ms as f64)
     }
 
     /// Bytes per second over the interval; `None` when it has no length.
-    #[must_use]
     pub fn bw_bytes(&self) -> Option<f64> {
         (self.span_ms > 0).then(|| self.bytes as f64 * 1000.0 / self.span_ms as f64)
     }
@@ -45,7 +43,6 @@ impl Sample {
     /// at `end_ms` (0: there was none), in ms. Less than half an interval (`interval_ms`,
     /// the longest one so far or of those that became this one) is how exactly intervals
     /// are told, and no stall.
-    #[must_use]
     pub fn stall_after(&self, end_ms: u64, interval_ms: u64) -> Option<u64> {
         let begin_ms = self.t_ms.saturating_sub(self.span_ms);
         let stall_ms = begin_ms.saturating_sub(end_ms);
@@ -100,7 +97,6 @@ impl Moments {
     }
 
     /// What is shown of them; `None` without any.
-    #[must_use]
     pub fn spread(self) -> Option<Spread> {
         (self.n > 0).then(|| Spread {
             n: Some(self.n),

@@ -65,7 +65,6 @@ pub enum LayerKind {
 
 impl StackLayer {
     /// A layer with nothing under it yet.
-    #[must_use]
     pub fn new(kind: LayerKind, name: impl Into<String>) -> Self {
         Self {
             kind,
@@ -90,7 +89,6 @@ impl StackLayer {
     }
 
     /// The first devices on the way down; of partitions their disks.
-    #[must_use]
     pub fn first_devices(&self) -> Vec<&Self> {
         match self.is_device() && self.kind != LayerKind::Partition {
             true => vec![self],
@@ -100,20 +98,17 @@ impl StackLayer {
 
     /// Whether a file system in memory keeps some of the data. Not asked of a device that
     /// was named itself: it is what it is.
-    #[must_use]
     pub fn is_in_memory(&self) -> bool {
         self.leaves().any(|leaf| leaf.kind == LayerKind::Memory)
     }
 
     /// How it compresses what is written; `None` where it does not.
-    #[must_use]
     pub fn compression(&self) -> Option<&str> {
         let is_one = |how: &&String| COMPRESSIONS.iter().any(|name| how.starts_with(name));
         self.data.iter().find(is_one).map(String::as_str)
     }
 
     /// Whether it is a device, and no file system.
-    #[must_use]
     pub fn is_device(&self) -> bool {
         matches!(
             self.kind,

@@ -15,7 +15,6 @@ pub const REPLACEMENT: char = char::REPLACEMENT_CHARACTER;
 /// instead of being seen: controls, line separators, marks of direction (Unicode
 /// annex 9, as in CVE-2021-42574) and what has no width. Joiners are not among
 /// them: scripts and emoji need them.
-#[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -25,7 +24,6 @@ pub fn is_hidden(c: char) -> bool {
 }
 
 /// Text of one line: breaks and tabs become spaces, hidden characters U+FFFD.
-#[must_use]
 pub fn line(text: &str) -> Cow<'_, str> {
     replace(text, |c| match c {
         '\n' | '\t' | '\r' => Some(' '),
@@ -34,7 +32,6 @@ pub fn line(text: &str) -> Cow<'_, str> {
 }
 
 /// Text of several lines: breaks and tabs stay, hidden characters become U+FFFD.
-#[must_use]
 pub fn lines(text: &str) -> Cow<'_, str> {
     replace(text, |c| {
         (is_hidden(c) && c != '\n' && c != '\t').then_some(REPLACEMENT)
@@ -51,7 +48,6 @@ fn replace(text: &str, other: impl Fn(char) -> Option<char>) -> Cow<'_, str> {
 
 /// JSON that a terminal can show: hidden characters stand as their escapes,
 /// which mean the same to every reader. In JSON they occur only within strings.
-#[must_use]
 pub fn json(text: &str) -> Cow<'_, str> {
     let stays = |c: char| !is_hidden(c) || c == '\n';
     if text.is_ascii() || text.chars().all(stays) {
@@ -73,7 +69,6 @@ pub fn json(text: &str) -> Cow<'_, str> {
 
 /// Words without what Markdown obeys: no link, no HTML, no end of a field. Within a word it
 /// takes `_` for a letter.
-#[must_use]
 pub fn markdown(words: &str) -> String {
     let mut safe = String::with_capacity(words.len());
     let mut chars = words.chars().peekable();
@@ -92,7 +87,6 @@ pub fn markdown(words: &str) -> String {
 /// A field of CSV that holds text: quoted where it has to be (RFC 4180), without
 /// hidden characters, and behind an apostrophe where a spreadsheet would take it
 /// for a formula. A number stays a number.
-#[must_use]
 pub fn csv_field(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r'])
         && !text.parse::<f64>().is_ok_and(f64::is_finite);

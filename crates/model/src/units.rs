@@ -7,7 +7,6 @@
 use std::fmt::Display;
 
 /// Bytes with a binary unit and about three digits: `4 KiB`, `1.50 GiB`.
-#[must_use]
 pub fn bytes(value: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let (scaled, unit) = scale(value, 1024.0, &UNITS);
@@ -15,13 +14,11 @@ pub fn bytes(value: f64) -> String {
 }
 
 /// Bytes per second: `318 MiB/s`.
-#[must_use]
 pub fn bytes_per_second(value: f64) -> String {
     format!("{}/s", bytes(value))
 }
 
 /// A count with a decimal suffix and about three digits: `812`, `12.3k`, `1.20M`.
-#[must_use]
 pub fn count(value: f64) -> String {
     const UNITS: [&str; 5] = ["", "k", "M", "G", "T"];
     let (scaled, unit) = scale(value, 1000.0, &UNITS);
@@ -29,7 +26,6 @@ pub fn count(value: f64) -> String {
 }
 
 /// So many of something: `1 run`, `3 runs`, `2 processes`.
-#[must_use]
 pub fn counted<N: Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
     let plural = match (n == N::from(1), noun.ends_with('s')) {
         (true, _) => "",
@@ -40,7 +36,6 @@ pub fn counted<N: Display + PartialEq + From<u8>>(n: N, noun: &str) -> String {
 }
 
 /// A latency in the unit that fits: `84 ns`, `1.25 µs`, `3.10 ms`, `17.2 s`.
-#[must_use]
 pub fn latency(value_ns: f64) -> String {
     const UNITS: [&str; 4] = ["ns", "µs", "ms", "s"];
     let (scaled, unit) = scale(value_ns, 1000.0, &UNITS);
@@ -48,7 +43,6 @@ pub fn latency(value_ns: f64) -> String {
 }
 
 /// A duration for people: `950 ms`, `12.5 s`, `3m07s`, `2h05m`, `1d04h`.
-#[must_use]
 pub fn duration(value_ms: u64) -> String {
     let seconds = value_ms / 1000;
     match seconds {
@@ -61,7 +55,6 @@ pub fn duration(value_ms: u64) -> String {
 }
 
 /// Which power of a unit's base a letter stands for: 1 for `k`, 4 for `T`.
-#[must_use]
 pub fn unit_power(letter: char) -> Option<u32> {
     let at = "kmgtp".find(letter.to_ascii_lowercase())?;
     u32::try_from(at + 1).ok()
@@ -69,7 +62,6 @@ pub fn unit_power(letter: char) -> Option<u32> {
 
 /// A size as people write it: digits and `k`, `M`, `G`, `T` or `P` (powers of 1024),
 /// optionally followed by `B` or `iB`. `None` for anything else, 0 included.
-#[must_use]
 pub fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit());
@@ -90,7 +82,6 @@ pub fn parse_size(text: &str) -> Option<u64> {
 }
 
 /// The shortest exact form that [`parse_size`] and fio read: `512M`, `16k`, `1000`.
-#[must_use]
 pub fn format_size(size_bytes: u64) -> String {
     for (shift, unit) in [(40, "T"), (30, "G"), (20, "M"), (10, "k")] {
         if size_bytes >= 1 << shift && size_bytes.trailing_zeros() >= shift {

@@ -33,7 +33,6 @@ pub enum VerdictLevel {
 
 impl VerdictLevel {
     /// The word for it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Valid => "valid",
@@ -72,7 +71,6 @@ impl FigureVerdict {
     }
 
     /// Whether there is a reason of this kind.
-    #[must_use]
     pub fn has(&self, kind: ReasonKind) -> bool {
         self.reasons.iter().any(|reason| reason.kind == kind)
     }
@@ -84,7 +82,6 @@ impl FigureVerdict {
     }
 
     /// Their kinds.
-    #[must_use]
     pub fn kinds(&self) -> Vec<ReasonKind> {
         self.against().map(|reason| reason.kind).collect()
     }
@@ -108,7 +105,6 @@ pub struct VerdictReason {
 
 impl VerdictReason {
     /// A reason that needs no numbers.
-    #[must_use]
     pub fn of(kind: ReasonKind) -> Self {
         Self {
             kind,
@@ -138,7 +134,6 @@ impl VerdictReason {
     }
 
     /// A reason in a sentence of its own, with its numbers.
-    #[must_use]
     pub fn found<'n>(
         kind: ReasonKind,
         sentence: String,
@@ -169,7 +164,6 @@ macro_rules! reason_kinds {
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
             /// How bad it is.
-            #[must_use]
             pub fn level(self) -> VerdictLevel {
                 match self {
                     $(Self::$name => VerdictLevel::$level,)*
@@ -177,7 +171,6 @@ macro_rules! reason_kinds {
             }
 
             /// What it means for the figures; behind the semicolon, what to do.
-            #[must_use]
             pub fn meaning(self) -> &'static str {
                 match self {
                     $(Self::$name => $text,)*
@@ -287,7 +280,6 @@ reason_kinds! {
 
 impl ReasonKind {
     /// What it means for the figures.
-    #[must_use]
     pub fn sentence(self) -> &'static str {
         self.meaning()
             .split_once("; ")
@@ -295,7 +287,6 @@ impl ReasonKind {
     }
 
     /// What would give better ones.
-    #[must_use]
     pub fn to_do(self) -> &'static str {
         self.meaning()
             .split_once("; ")

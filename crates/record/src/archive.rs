@@ -242,7 +242,6 @@ fn write(from: &mut impl Read, path: &Path) -> io::Result<()> {
 }
 
 /// Whether an unpacked folder has a run in it.
-#[must_use]
 pub fn has_runs(dir: &Path) -> bool {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let mut paths = entries.map(|entry| entry.path().join(EVENTS));

@@ -17,7 +17,6 @@ pub struct Chain(u32);
 
 impl Chain {
     /// That of a file which holds these bytes.
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         let mut chain = Self::default();
         chain.over(bytes);

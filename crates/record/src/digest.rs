@@ -113,7 +113,6 @@ impl SampleSum {
     }
 
     /// As one sample from the first I/O to the last, without its latencies.
-    #[must_use]
     pub fn as_io_sample(&self) -> Sample {
         Sample {
             t_ms: self.io_end_ms,
@@ -123,7 +122,6 @@ impl SampleSum {
     }
 
     /// As one sample, without its latencies.
-    #[must_use]
     pub fn as_sample(&self) -> Sample {
         Sample {
             t_ms: self.end_ms,
@@ -160,14 +158,12 @@ pub struct DigestSums {
 
 impl DigestSums {
     /// How many samples they are of.
-    #[must_use]
     pub fn samples(&self) -> u64 {
         let all = self.sums.iter().map(|sum| sum.n);
         all.fold(0, u64::saturating_add)
     }
 
     /// The line that closes the last interval, where one does.
-    #[must_use]
     pub fn interval(&self) -> Option<Entry> {
         let t_ms = self.t_ms?;
         Some(Entry {
@@ -243,7 +239,6 @@ impl From<DigestRow> for [u64; 9] {
 
 impl DigestRow {
     /// The row of a sample.
-    #[must_use]
     pub fn of(sample: &Sample) -> Self {
         let clat = sample.clat.as_ref().filter(|clat| !clat.is_empty());
         let bucket = |percent| Some(bucket_of(clat?.percentile_ns(percent)?) as u64 + 1);
@@ -305,7 +300,6 @@ impl RowMerge {
     }
 
     /// The one.
-    #[must_use]
     pub fn into_sample(self, dir: Direction) -> Sample {
         Sample {
             t_ms: self.t_ms,

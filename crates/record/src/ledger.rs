@@ -40,7 +40,6 @@ pub struct LedgerMention {
 
 impl LedgerMention {
     /// Whether it tells what the command wrote: its last word.
-    #[must_use]
     pub fn is_end(&self) -> bool {
         self.deed == "written"
     }
@@ -55,13 +54,11 @@ pub struct Ledger {
 impl Ledger {
     /// The ledger of a device in the folder of ledgers. `None` for a device
     /// without an identifier: it cannot be known again.
-    #[must_use]
     pub fn of(folder: &Path, device: &BlockDevice) -> Option<Self> {
         Some(Self::named(folder, &file_stem(device)?))
     }
 
     /// The ledger that Fathom up to 0.1.0 kept, by serial number alone.
-    #[must_use]
     pub fn by_serial(folder: &Path, device: &BlockDevice) -> Option<Self> {
         Some(Self::named(folder, &serial_stem(device)?))
     }
@@ -73,7 +70,6 @@ impl Ledger {
     }
 
     /// Its file.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

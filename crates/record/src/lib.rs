@@ -77,6 +77,9 @@ pub struct Header {
     pub name: String,
     /// The command that made the run: `job run`, `quick`, `import`.
     pub command: String,
+    /// What its user calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// Start, ms since 1970 UTC.
     pub started_ms: u64,
     /// Where it ran; absent for imported results.
@@ -98,13 +101,13 @@ pub struct Header {
 
 impl Header {
     /// A header of this format's version for a run that starts now.
-    #[must_use]
     pub fn new(name: &str, command: &str) -> Self {
         Self {
             format: FORMAT.to_owned(),
             version: VERSION,
             name: name.to_owned(),
             command: command.to_owned(),
+            label: None,
             started_ms: now_ms(),
             environment: None,
             variables: BTreeMap::new(),
@@ -202,7 +205,6 @@ impl RecordError {
 /// Now, since 1970 UTC, as this process counts it: by the system's clock when it asks
 /// first, and from there on by one that nobody sets. The difference of two such times
 /// is how long something took.
-#[must_use]
 pub fn now() -> Duration {
     static BEGAN: OnceLock<(Duration, Instant)> = OnceLock::new();
     let (at, since) = BEGAN.get_or_init(|| {
@@ -213,7 +215,6 @@ pub fn now() -> Duration {
 }
 
 /// [`now`] in ms.
-#[must_use]
 pub fn now_ms() -> u64 {
     u64::try_from(now().as_millis()).unwrap_or(u64::MAX)
 }

@@ -30,6 +30,8 @@ pub struct RunSummary {
     pub name: String,
     /// The command that made it.
     pub command: String,
+    /// What its user calls it.
+    pub label: Option<String>,
     /// Start, ms since 1970 UTC.
     pub started_ms: u64,
     /// End, ms since 1970 UTC; absent for a run that was killed or still goes on.
@@ -53,6 +55,7 @@ impl RunSummary {
             tags: entries.tags(),
             name: entries.header.name,
             command: entries.header.command,
+            label: entries.header.label,
             started_ms: entries.header.started_ms,
             ended_ms: entries.ended_ms,
             status: entries.status,
@@ -79,7 +82,6 @@ pub struct ListedRun {
 
 impl ListedRun {
     /// Reads what a list shows of one run.
-    #[must_use]
     pub fn read(dir: &Path) -> Self {
         let summary = RunSummary::read(dir);
         let (started_ms, command) = match &summary {

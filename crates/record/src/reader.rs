@@ -54,14 +54,12 @@ impl Record {
     }
 
     /// Name of the folder.
-    #[must_use]
     pub fn id(&self) -> String {
         id_of(&self.dir)
     }
 
     /// As the last line says; without one, [`RunStatus::Interrupted`], unless
     /// the writing process still lived when the record was opened (then `None`).
-    #[must_use]
     pub fn status(&self) -> Option<RunStatus> {
         self.status
     }
@@ -182,7 +180,6 @@ impl Entries {
     }
 
     /// How many segments of the log are closed.
-    #[must_use]
     pub fn closed_segments(&self) -> u32 {
         self.live_number.saturating_sub(1)
     }
@@ -264,13 +261,11 @@ impl Entries {
     }
 
     /// The record's folder.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
     /// Name of the record's folder.
-    #[must_use]
     pub fn id(&self) -> String {
         id_of(&self.dir)
     }

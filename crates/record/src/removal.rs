@@ -15,7 +15,6 @@ pub(crate) const REMOVED: &str = ".removed.";
 
 /// How many bytes the files in a folder are long. Links are not followed, and what may not
 /// be looked into does not count.
-#[must_use]
 pub fn folder_bytes(dir: &Path) -> u64 {
     let mut bytes = 0;
     let mut open = vec![dir.to_owned()];

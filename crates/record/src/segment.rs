@@ -21,13 +21,11 @@ const READ_BYTES: usize = 64 << 10;
 const WINDOW_LOG_MAX: u32 = 23;
 
 /// Whether a file, named from the record's folder on, is a part of its log.
-#[must_use]
 pub fn is_log(name: &Path) -> bool {
     name == Path::new(EVENTS) || name.starts_with(FOLDER)
 }
 
 /// How many bytes the log of a record takes on its device.
-#[must_use]
 pub fn log_bytes(dir: &Path) -> u64 {
     let closed = fs::read_dir(dir.join(FOLDER)).into_iter().flatten();
     let paths = closed.filter_map(|entry| Some(entry.ok()?.path()));

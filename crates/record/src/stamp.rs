@@ -18,7 +18,6 @@ const END_BYTES: u64 = 4 << 10;
 /// of the files as the kernel has them, and the end of the live one. Another log has
 /// another stamp, whoever wrote it and however; the same log that was copied has another
 /// one, too. `None` where it cannot be looked at.
-#[must_use]
 pub fn stamp(dir: &Path) -> Option<String> {
     let mut live = open(dir).ok()?;
     let kind = live.metadata().ok()?;

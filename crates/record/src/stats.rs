@@ -113,7 +113,6 @@ pub struct NodeStats {
 impl NodeStats {
     /// Opens the statistics of every node of a record, in the order of their
     /// names. A file that is not one is left out.
-    #[must_use]
     pub fn of_record(record: &Path) -> Vec<Self> {
         let entries = fs::read_dir(record.join(FOLDER)).into_iter().flatten();
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

@@ -185,7 +185,6 @@ impl RunRemarks {
 impl Entries {
     /// The run's tags: of its header and of what was said later. What cannot be read of
     /// that says nothing.
-    #[must_use]
     pub fn tags(&self) -> BTreeMap<String, String> {
         let own = self.header.tags().into_iter();
         let mut tags: BTreeMap<String, String> = own
@@ -201,7 +200,6 @@ impl Entries {
     }
 
     /// Whether the run has all of these tags.
-    #[must_use]
     pub fn has_tags(&self, tags: &[Tag]) -> bool {
         let own = self.tags();
         tags.iter()
@@ -211,7 +209,6 @@ impl Entries {
 
 impl Header {
     /// The tags that the run was begun with; [`Entries::tags`] has what was said later, too.
-    #[must_use]
     pub fn tags(&self) -> BTreeMap<&str, &str> {
         let tags = self.facts.get(FACT).and_then(Value::as_object);
         let each = tags.into_iter().flatten();

@@ -89,7 +89,6 @@ pub struct CommandUndo {
 
 impl SwitchesFound {
     /// That they stand so now.
-    #[must_use]
     pub fn now(device: BlockDevice, path: &Path, found: SwitchState) -> Self {
         Self {
             device,
@@ -109,13 +108,11 @@ pub struct UndoFile {
 impl UndoFile {
     /// The file of a device's switches in the folder of such files: by its
     /// identifier, or by its kernel name where it has none of its own.
-    #[must_use]
     pub fn of_device(folder: &Path, device: &BlockDevice) -> Self {
         Self::named(folder, &Self::stem(device))
     }
 
     /// The file of settings in the folder of such files: of a device, or of the machine.
-    #[must_use]
     pub fn of_settings(folder: &Path, device: Option<&BlockDevice>) -> Self {
         let stem = device.map(Self::stem);
         let stem = stem.unwrap_or_else(|| "machine".to_owned());
@@ -128,7 +125,6 @@ impl UndoFile {
     }
 
     /// The file of this name in the folder of such files.
-    #[must_use]
     pub fn named(folder: &Path, stem: &str) -> Self {
         Self {
             path: folder.join(format!("{stem}.json")),
@@ -136,7 +132,6 @@ impl UndoFile {
     }
 
     /// Where it is, or would be.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

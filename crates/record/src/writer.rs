@@ -285,13 +285,11 @@ impl Writer {
     }
 
     /// The [`Event::Resumed`] with which it began; `None`: the record is new.
-    #[must_use]
     pub fn resumed(&self) -> Option<&Event> {
         self.resumed.as_ref()
     }
 
     /// The record's folder.
-    #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
     }

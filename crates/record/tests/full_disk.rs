@@ -7,7 +7,7 @@ use std::process::Command;
 
 use fathom_model::{Event, FailureKind, Results, RunStatus};
 use fathom_record::{Header, Record, RecordError, Writer};
-use fathom_testkit::{SmallFs, root, skip};
+use fathom_testkit::{SmallFs, require, root, skip};
 
 /// A small tmpfs, unmounted at the end.
 struct Tmpfs(tempfile::TempDir);
@@ -118,15 +118,7 @@ fn end_on_a_full_disk(runs: &Path) {
 
 #[test]
 fn a_last_line_that_does_not_fit_is_reported_and_the_rest_stays() {
-    let small = match Tmpfs::new(512) {
-        Ok(small) => small,
-        Err(reason) => {
-            return skip(
-                "a_last_line_that_does_not_fit_is_reported_and_the_rest_stays",
-                &reason,
-            );
-        }
-    };
+    let small = require!(Tmpfs::new(512));
     let mut writer = Writer::create(small.path(), &Header::new("full", "test")).unwrap();
     let (written, _) = write_until_full(&mut writer);
     let dir = writer.dir().to_owned();
@@ -158,15 +150,7 @@ fn a_last_line_that_does_not_fit_is_reported_and_the_rest_stays() {
 
 #[test]
 fn results_too_large_for_the_reserve_leave_room_for_the_last_line() {
-    let small = match Tmpfs::new(512) {
-        Ok(small) => small,
-        Err(reason) => {
-            return skip(
-                "results_too_large_for_the_reserve_leave_room_for_the_last_line",
-                &reason,
-            );
-        }
-    };
+    let small = require!(Tmpfs::new(512));
     let mut writer = Writer::create(small.path(), &Header::new("full", "test")).unwrap();
     write_until_full(&mut writer);
     let mut note = |bytes| {
@@ -185,10 +169,7 @@ fn results_too_large_for_the_reserve_leave_room_for_the_last_line() {
 
 #[test]
 fn a_run_does_not_begin_on_a_full_disk() {
-    let small = match Tmpfs::new(64) {
-        Ok(small) => small,
-        Err(reason) => return skip("a_run_does_not_begin_on_a_full_disk", &reason),
-    };
+    let small = require!(Tmpfs::new(64));
     small.fill();
     let error = Writer::create(small.path(), &Header::new("full", "test")).unwrap_err();
     assert!(error.to_string().contains("No space left"), "{error}");

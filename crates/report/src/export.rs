@@ -39,7 +39,6 @@ pub enum Separated {
 /// these columns stem. A direction that a point does not have stands as zeros:
 /// it moved nothing. A latency that nobody measured is `NaN`, which gnuplot
 /// leaves out, and with commas an empty field.
-#[must_use]
 pub fn separated(series: &Curve, form: Separated) -> Option<String> {
     let (separator, unknown) = match form {
         Separated::Spaces => (" ", "NaN"),
@@ -126,7 +125,6 @@ pub struct NotExported<'c> {
 }
 
 /// The points of a series that are not exported as results.
-#[must_use]
 pub fn left_out(series: &Curve) -> Vec<NotExported<'_>> {
     let points = series.points.iter();
     points
@@ -150,7 +148,6 @@ pub fn left_out(series: &Curve) -> Vec<NotExported<'_>> {
 }
 
 /// Points that were left out, as lines between commas with a header.
-#[must_use]
 pub fn failures_csv(left_out: &[NotExported]) -> String {
     let mut text = "series,point,x,outcome,reason\n".to_owned();
     for point in left_out {
@@ -243,7 +240,6 @@ struct BestPoints {
 }
 
 /// The document of some series of a campaign.
-#[must_use]
 pub fn document<'c>(
     campaign: &'c CampaignRecord,
     series: impl IntoIterator<Item = &'c Curve>,

@@ -43,7 +43,6 @@ enum Standing {
 impl Gate {
     /// Judges conditions by the figures that both sides have, each with its name; `missing`
     /// says what one side lacks, or all of them.
-    #[must_use]
     pub fn of(
         conditions: &[CompareCondition],
         rows: &[(String, FigureComparison)],
@@ -79,7 +78,6 @@ impl Gate {
     }
 
     /// The gate of a comparison.
-    #[must_use]
     pub fn of_comparison(conditions: &[CompareCondition], doc: &CompareDocument) -> Self {
         let named = |row: &CompareRow| {
             let name = format!("{} {}", crate::compare::title(row), row.figure.name());
@@ -102,7 +100,6 @@ impl Gate {
 
     /// Whether it lets pass; `allow_inconclusive`: also what cannot be judged, as long as
     /// anything could be compared.
-    #[must_use]
     pub fn passes(&self, allow_inconclusive: bool) -> bool {
         match self.result {
             GateResult::Passed => true,
@@ -112,7 +109,6 @@ impl Gate {
     }
 
     /// Its line in a text, which comes first.
-    #[must_use]
     pub fn line(&self) -> String {
         let why = self.reasons.join("; ");
         match self.result {

@@ -117,7 +117,6 @@ impl HistoryDocument {
 }
 
 /// Makes the history of a figure of runs, oldest first.
-#[must_use]
 pub fn history(runs: &[ComparedRun], figure: CompareFigure) -> HistoryDocument {
     let mut all: BTreeMap<FigureKey, Vec<(usize, f64)>> = BTreeMap::new();
     for (place, run) in runs.iter().enumerate() {
@@ -232,7 +231,6 @@ fn changes(
 }
 
 /// The history as text.
-#[must_use]
 pub fn text(doc: &HistoryDocument, style: Style) -> String {
     let gate = doc.gate.iter().map(|gate| gate.line() + "\n");
     let parts = gate.chain(doc.series.iter().map(|series| one(series, style)));
@@ -351,7 +349,6 @@ fn note(change: &HistoryChange) -> Note {
 }
 
 /// The history as a chart, a panel for each job.
-#[must_use]
 pub fn svg(doc: &HistoryDocument) -> String {
     let chart = chart(doc.series.iter());
     chart.svg(&Theme::LIGHT, Size::default())

@@ -9,7 +9,6 @@ use fathom_sheet::grid::{Grid, GridCell, figures};
 use fathom_sheet::style::Tone;
 
 /// Reads from left to right, writes from top to bottom.
-#[must_use]
 pub fn grid(map: &LoadMap) -> Grid {
     let mut columns = vec![figures("writes", 0), figures("reads:", 0)];
     columns.extend((1..map.steps).map(|_| figures("", 0)));
@@ -40,7 +39,6 @@ pub fn grid(map: &LoadMap) -> Grid {
 
 /// What writes cost the reads, in a sentence: reads of a middle rate alone, and beside the
 /// most writes that were done with them.
-#[must_use]
 pub fn sentence(map: &LoadMap) -> Option<String> {
     let done = |it: &&MapCell| it.outcome == MapOutcome::Done && it.latency_ns.is_some();
     let beside = |read: u32| {
@@ -71,7 +69,6 @@ fn row(map: &LoadMap, write: u32) -> impl Iterator<Item = &MapCell> {
 }
 
 /// As a heat map.
-#[must_use]
 pub fn chart(map: &LoadMap) -> Chart {
     let axis = |title: &str, quantity, scale| ChartAxis {
         title: title.to_owned(),

@@ -71,7 +71,6 @@ pub fn compare(workloads: &mut [PrioCurve]) {
 }
 
 /// The table of all workloads.
-#[must_use]
 pub fn text(prio: &Prio, style: Style) -> String {
     let mut text = String::new();
     for workload in &prio.workloads {
@@ -334,7 +333,6 @@ struct ClassDocument {
 }
 
 /// The document of a run.
-#[must_use]
 pub fn document(prio: &Prio) -> PrioDocument<'_> {
     let fact = |name: &str| prio.facts.get(name);
     PrioDocument {

@@ -6,7 +6,6 @@ use fathom_model::{Promise, RunStatus, Verification, units};
 use fathom_sheet::style::{Style, Tone, wrap};
 
 /// The document as text, ending in a newline.
-#[must_use]
 pub fn text(doc: &PurgeDocument, style: Style) -> String {
     let mut lines = Vec::new();
     let device = &doc.device;

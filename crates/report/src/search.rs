@@ -33,7 +33,6 @@ fn load(load: Option<f64>, jobs: Option<u32>) -> Option<f64> {
 
 impl SearchGraph<'_> {
     /// The graph; `None` where no load was tried.
-    #[must_use]
     pub fn chart(&self) -> Option<Chart> {
         let at = |probe: &ProbeResult| load(probe.probe.load, probe.probe.jobs);
         let is_led = |probe: &&ProbeResult| probe.iops > 0.0;

@@ -26,7 +26,6 @@ pub struct HostShare<'d> {
 
 /// The hosts of each job and direction, in the order of the run, each followed by
 /// the sum; nothing for a run without a sum.
-#[must_use]
 pub fn shares(doc: &RunDocument) -> Vec<HostShare<'_>> {
     let mut all = Vec::new();
     // Labels are made once: three hundred hosts have three hundred jobs.

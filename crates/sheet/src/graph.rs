@@ -17,7 +17,6 @@ pub struct Graph {
 }
 
 /// A path that stays below the folder it is put into, whatever a record says.
-#[must_use]
 pub fn safe_path(name: &str) -> String {
     let part = |part: &str| {
         let clean: String = part

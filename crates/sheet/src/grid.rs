@@ -23,7 +23,6 @@ pub struct Column {
 
 /// A column of figures, aligned right; the higher `spare`, the sooner it goes
 /// when there is no room, and of equal ones the last.
-#[must_use]
 pub const fn figures(title: &'static str, spare: u8) -> Column {
     Column {
         title,
@@ -33,7 +32,6 @@ pub const fn figures(title: &'static str, spare: u8) -> Column {
 }
 
 /// A column of words, aligned left; `spare` as for [`figures`].
-#[must_use]
 pub const fn words(title: &'static str, spare: u8) -> Column {
     Column {
         title,
@@ -165,7 +163,6 @@ impl Grid {
 
     /// The grid as text, a newline after every line. Columns that hold nothing
     /// are left out; those that do not fit go by their order, and are named.
-    #[must_use]
     pub fn render(&self, style: Style) -> String {
         if self.lines.is_empty() {
             return String::new();

@@ -4,7 +4,6 @@ use fathom_model::text::{REPLACEMENT, is_hidden};
 
 /// Text as HTML, between tags and in quoted attributes alike. Hidden characters,
 /// among them the controls that HTML forbids, become U+FFFD.
-#[must_use]
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {

@@ -57,7 +57,6 @@ impl Tone {
 impl Style {
     /// `text`, one line, in the colour of `tone`; [`on_terminal`] makes the
     /// colours real.
-    #[must_use]
     pub fn paint(self, tone: Tone, text: &str) -> String {
         // SGR parameters of ECMA-48; the basic colours, which every theme maps
         // to something readable.
@@ -84,7 +83,6 @@ impl Style {
 
 /// Text as a terminal may have it: in the colours of [`Style::paint`], and with
 /// nothing else that it would obey. All output goes through here.
-#[must_use]
 pub fn on_terminal(text: &str) -> Cow<'_, str> {
     if !text.contains(KEY.as_str()) {
         return text::lines(text);
@@ -113,7 +111,6 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// Columns that `text` takes on a terminal; colours take none.
-#[must_use]
 pub fn width(text: &str) -> usize {
     match text.contains('\x1b') {
         true => pieces(text)
@@ -125,7 +122,6 @@ pub fn width(text: &str) -> usize {
 
 /// `text` cut to `columns`, with an ellipsis in place of what is left out. Colours
 /// stay.
-#[must_use]
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -153,7 +149,6 @@ pub fn cut(text: &str, columns: usize) -> String {
 }
 
 /// `parts` behind one another, as many of the first as there are columns for.
-#[must_use]
 pub fn fitting(style: Style, parts: impl IntoIterator<Item = String>) -> String {
     let mut line = String::new();
     for part in parts {
@@ -168,7 +163,6 @@ pub fn fitting(style: Style, parts: impl IntoIterator<Item = String>) -> String 
 
 /// `text` broken at spaces into lines of at most `columns`; a word that is
 /// longer has a line of its own. A no-break space holds words together.
-#[must_use]
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text
@@ -191,7 +185,6 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
 
 /// `facts` behind one another, separated by commas, for [`wrap`]: breaks fall
 /// between two facts, and within one only when it is long.
-#[must_use]
 pub fn facts(facts: &[String]) -> String {
     /// A fact up to this long stays in one piece.
     const WHOLE: usize = 36;

@@ -236,7 +236,6 @@ impl Browser {
 
     /// What the page complained of so far: exceptions, errors of the console,
     /// requests to anything but files.
-    #[must_use]
     pub fn errors(&self) -> &[String] {
         &self.errors
     }

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 /// What a `stat` of /proc says behind the name, which may hold anything: state, parent,
 /// process group, session and so on (proc(5) counts the state as the third).
-#[must_use]
 pub fn stat_fields(stat: &str) -> Vec<&str> {
     let behind = stat.rsplit_once(')').map_or("", |(_, fields)| fields);
     behind.split_whitespace().collect()

@@ -73,13 +73,11 @@ impl LoopDevice {
     }
 
     /// The file or device behind it.
-    #[must_use]
     pub fn behind(&self) -> &Path {
         &self.behind
     }
 
     /// The device, for example `/dev/loop3`.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -103,7 +101,6 @@ impl Drop for LoopDevice {
 }
 
 /// Data in which no page is like another, so that nothing takes them for one value.
-#[must_use]
 pub fn data(bytes: usize) -> Vec<u8> {
     let words = (0..bytes as u64 / 8).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     words.flat_map(u64::to_le_bytes).collect()
@@ -149,13 +146,11 @@ impl SmallFs {
     }
 
     /// Where it is mounted.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.mounted.path()
     }
 
     /// The device under it.
-    #[must_use]
     pub fn device(&self) -> &Path {
         self.device.path()
     }
@@ -180,7 +175,6 @@ impl Mounted {
     }
 
     /// Where it is mounted.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
     }

@@ -17,7 +17,6 @@ pub struct Exclusive {
 ///
 /// # Panics
 /// When there can be no lock in the folder for temporary files.
-#[must_use]
 pub fn exclusive(name: &str) -> Exclusive {
     let lock = open(name);
     lock.lock().expect("a file can be locked");
@@ -28,7 +27,6 @@ pub fn exclusive(name: &str) -> Exclusive {
 ///
 /// # Panics
 /// When there can be no lock in the folder for temporary files.
-#[must_use]
 pub fn shared(name: &str) -> Exclusive {
     let lock = open(name);
     lock.lock_shared().expect("a file can be locked");
@@ -69,7 +67,6 @@ fn open(name: &str) -> File {
 ///
 /// # Panics
 /// When there is none.
-#[must_use]
 pub fn free_port() -> u16 {
     static HELD: Mutex<Vec<Exclusive>> = Mutex::new(Vec::new());
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();

@@ -99,7 +99,6 @@ impl FaultFs {
     }
 
     /// Where it is mounted.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.mount
     }
@@ -152,7 +151,6 @@ impl FaultFs {
     ///
     /// # Panics
     /// When its server is gone.
-    #[must_use]
     pub fn held(&self) -> u64 {
         self.told()[4]
     }
@@ -161,7 +159,6 @@ impl FaultFs {
     ///
     /// # Panics
     /// When its server is gone.
-    #[must_use]
     pub fn served(&self) -> [Served; 2] {
         let told = self.told();
         [0, 2].map(|at| Served {

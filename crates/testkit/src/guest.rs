@@ -62,7 +62,6 @@ pub struct GuestPlan {
 
 impl GuestPlan {
     /// A guest with nothing but its root disk.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -70,7 +69,6 @@ impl GuestPlan {
     /// A guest of Debian 13, with its kernel (6.12) and its fio (3.39): `cdl-up
     /// SERVICE_US` makes a disk with Command Duration Limits in it, whose name it
     /// prints, and whose counts stand in /run/cdl-stats (tools/guest/cdl-disk.c).
-    #[must_use]
     pub fn newer() -> Self {
         Self {
             newer: true,
@@ -94,7 +92,6 @@ impl GuestPlan {
     }
 
     /// One empty disk of `bytes` that is attached twice, as [`GuestPlan::disk`].
-    #[must_use]
     pub fn disk_twice(mut self, bytes: u64, devices: [&str; 2]) -> Self {
         self.twice.push((bytes, devices.map(str::to_owned)));
         self

@@ -205,31 +205,26 @@ impl Lab {
     }
 
     /// The name by which ssh knows machine `place`, counted from 0.
-    #[must_use]
     pub fn name(&self, place: usize) -> String {
         format!("m{}", place + 1)
     }
 
     /// Its address.
-    #[must_use]
     pub fn address(&self, place: usize) -> &str {
         &self.machines[place].address
     }
 
     /// The folder where each machine sees its own data.
-    #[must_use]
     pub fn data(&self) -> PathBuf {
         self.dir.path().join("data")
     }
 
     /// The folder where a machine keeps temporary files.
-    #[must_use]
     pub fn tmp(&self, place: usize) -> PathBuf {
         self.dir.path().join(format!("tmp{}", place + 1))
     }
 
     /// The folder where a machine keeps what outlives a program (XDG_STATE_HOME).
-    #[must_use]
     pub fn state(&self, place: usize) -> PathBuf {
         self.dir.path().join(format!("state{}", place + 1))
     }
@@ -253,7 +248,6 @@ impl Lab {
     }
 
     /// The command `ssh` that reaches the machines.
-    #[must_use]
     pub fn command(&self) -> String {
         format!("ssh -F {}", text(&self.dir.path().join("client")))
     }
@@ -274,7 +268,6 @@ impl Lab {
     }
 
     /// Processes of a machine, but its sshd and their command lines.
-    #[must_use]
     pub fn processes(&self, place: usize) -> Vec<(u32, String)> {
         let machine = &self.machines[place];
         let listed = run("ip", &["netns", "pids", &machine.namespace]).unwrap_or_default();

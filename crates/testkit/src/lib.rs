@@ -75,6 +75,30 @@ pub fn skip(test: &str, reason: &str) {
     }
 }
 
+/// What a test needs; without it, the test returns and says why it was skipped.
+#[macro_export]
+macro_rules! require {
+    ($needed:expr) => {
+        match $needed {
+            Ok(needed) => needed,
+            Err(reason) => return $crate::skip($crate::this_function!(), &reason),
+        }
+    };
+}
+
+/// The name of the function in which this stands.
+#[macro_export]
+macro_rules! this_function {
+    () => {{
+        fn here() {}
+        let path = std::any::type_name_of_val(&here);
+        path.trim_end_matches("::here")
+            .rsplit("::")
+            .next()
+            .unwrap_or(path)
+    }};
+}
+
 /// The program of this name in `PATH` or where administrators' programs lie.
 ///
 /// # Errors

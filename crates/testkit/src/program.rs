@@ -23,7 +23,6 @@ impl ProgramUnderTest {
     ///
     /// # Panics
     /// When no folder can be made.
-    #[must_use]
     pub fn new(path: &str) -> Self {
         Self::below(path, &std::env::temp_dir())
     }
@@ -32,7 +31,6 @@ impl ProgramUnderTest {
     ///
     /// # Panics
     /// When no folder can be made.
-    #[must_use]
     pub fn below(path: &str, parent: &Path) -> Self {
         let dir = TempDir::with_prefix_in("fathom-test-", parent);
         Self {
@@ -53,7 +51,6 @@ impl ProgramUnderTest {
     }
 
     /// Its folder.
-    #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
     }
@@ -69,7 +66,6 @@ impl ProgramUnderTest {
     }
 
     /// The program with these arguments, with its output to be read.
-    #[must_use]
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(&self.path);
         command
@@ -97,7 +93,6 @@ impl ProgramUnderTest {
     ///
     /// # Panics
     /// When it cannot be started.
-    #[must_use]
     pub fn run(&self, args: &[&str]) -> Output {
         let output = self.command(args).output();
         output.expect("the program can be started")
@@ -117,14 +112,12 @@ impl ProgramUnderTest {
     ///
     /// # Panics
     /// When it cannot be started.
-    #[must_use]
     pub fn start(&self, args: &[&str]) -> Child {
         let child = self.command(args).spawn();
         child.expect("the program can be started")
     }
 
     /// The folders of its records, oldest first.
-    #[must_use]
     pub fn records(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path().join("fathom-runs"));
         let entries = entries.into_iter().flatten().flatten();

@@ -71,19 +71,16 @@ impl Sshd {
 
     /// The name under which the client's configuration knows it; so it does under
     /// every name that begins with `door`.
-    #[must_use]
     pub fn host(&self) -> &'static str {
         "bench1"
     }
 
     /// The command `ssh` that reaches it.
-    #[must_use]
     pub fn command(&self) -> String {
         format!("ssh -F {}", text(&self.dir.path().join("client")))
     }
 
     /// As [`Sshd::command`], with a key that is not let in.
-    #[must_use]
     pub fn command_of_a_stranger(&self) -> String {
         format!("ssh -F {}", text(&self.dir.path().join("stranger-client")))
     }
@@ -96,7 +93,6 @@ impl Sshd {
     }
 
     /// What it logged.
-    #[must_use]
     pub fn log(&self) -> String {
         fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
     }

@@ -67,7 +67,6 @@ impl Throttle {
     }
 
     /// A command for the shell that sets another limit.
-    #[must_use]
     pub fn limit_command(&self, iops: u32) -> String {
         let each = self
             .limits(iops)
@@ -91,7 +90,6 @@ impl Throttle {
 
     /// A command, to be followed by a program and its arguments, that runs it
     /// within the limit.
-    #[must_use]
     pub fn command(&self) -> Vec<String> {
         let enter = format!(
             "echo $$ >{}/cgroup.procs && exec \"$@\"",
@@ -144,7 +142,6 @@ impl Zram {
     }
 
     /// The device.
-    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

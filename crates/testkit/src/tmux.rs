@@ -80,7 +80,6 @@ impl Tmux {
     ///
     /// # Panics
     /// When the window is gone.
-    #[must_use]
     pub fn screen(&self) -> String {
         self.run(&["capture-pane", "-p"])
             .expect("the window is there")
@@ -90,7 +89,6 @@ impl Tmux {
     ///
     /// # Panics
     /// When the window is gone.
-    #[must_use]
     pub fn screen_with_colors(&self) -> String {
         self.run(&["capture-pane", "-p", "-e"])
             .expect("the window is there")
@@ -137,7 +135,6 @@ impl Tmux {
     ///
     /// # Panics
     /// When the window is gone.
-    #[must_use]
     pub fn variable(&self, name: &str) -> String {
         let format = format!("#{{{name}}}");
         let value = self.run(&["display-message", "-p", &format]);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fathom_testkit::{
-    Browser, FaultFs, FaultOp, LoopDevice, SmallFs, await_that, exclusive, free_port, skip,
+    Browser, FaultFs, FaultOp, LoopDevice, SmallFs, await_that, exclusive, free_port, require,
 };
 
 const EIO: i32 = 5;
@@ -17,10 +17,7 @@ const ENOSPC: i32 = 28;
 
 #[test]
 fn faults_come_when_they_are_asked_for() {
-    let faultfs = match FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => return skip("faults_come_when_they_are_asked_for", &reason),
-    };
+    let faultfs = require!(FaultFs::new());
     let path = faultfs.path().join("file");
     let mut file = File::create(&path).unwrap();
     let mut write = || file.write(&[7; 512]).map_err(|e| e.raw_os_error().unwrap());
@@ -81,10 +78,7 @@ fn turns_and_ports_are_each_tests_own() {
 
 #[test]
 fn a_small_file_system_fills_up() {
-    let small = match SmallFs::new(8 << 20, "") {
-        Ok(small) => small,
-        Err(reason) => return skip("a_small_file_system_fills_up", &reason),
-    };
+    let small = require!(SmallFs::new(8 << 20, ""));
     let full = fs::write(small.path().join("file"), vec![0; 16 << 20]).unwrap_err();
     assert_eq!(full.raw_os_error(), Some(ENOSPC));
     assert!(small.device().starts_with("/dev"));
@@ -92,10 +86,7 @@ fn a_small_file_system_fills_up() {
 
 #[test]
 fn a_loop_device_has_its_size_and_goes_away() {
-    let device = match LoopDevice::new(1 << 20) {
-        Ok(device) => device,
-        Err(reason) => return skip("a_loop_device_has_its_size_and_goes_away", &reason),
-    };
+    let device = require!(LoopDevice::new(1 << 20));
     assert_eq!(fs::read(device.path()).unwrap().len(), 1 << 20);
     // The number may serve another test at once, the image behind it may not.
     let name = device.path().file_name().unwrap();
@@ -112,11 +103,7 @@ fn a_loop_device_has_its_size_and_goes_away() {
 
 #[test]
 fn a_browser_tells_what_a_page_complains_of_and_asks_for() {
-    let name = "a_browser_tells_what_a_page_complains_of_and_asks_for";
-    let mut browser = match Browser::start() {
-        Ok(browser) => browser,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut browser = require!(Browser::start());
     let dir = tempfile::tempdir().unwrap();
     let page = dir.path().join("page.html");
     let mut show = |html: &str| {

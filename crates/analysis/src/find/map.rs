@@ -111,7 +111,6 @@ pub enum MapOutcome {
 
 impl LoadMap {
     /// What the results show so far.
-    #[must_use]
     pub fn of(steps: u32, percent: f64, results: &[MapResult]) -> Self {
         let most = |wanted: MapLoad, of: fn(&MapResult) -> f64| {
             let found = results.iter().find(|it| it.load == wanted)?;
@@ -158,7 +157,6 @@ impl LoadMap {
     }
 
     /// What comes next; `None`: it is complete.
-    #[must_use]
     pub fn next(&self) -> Option<MapLoad> {
         if self.most_reads.is_none() {
             return Some(MapLoad::MostReads);

@@ -43,7 +43,6 @@ pub struct Limited {
 }
 
 /// Whether a probe of this length that took so long was ended early.
-#[must_use]
 pub fn is_early(length: Duration, seconds: f64) -> bool {
     seconds < length.as_secs_f64() * (1.0 + EARLY_SHARE) / 2.0
 }
@@ -73,7 +72,6 @@ pub struct SideWatch {
 
 impl SideWatch {
     /// Of a probe of this length that is offered this rate, or none.
-    #[must_use]
     pub fn new(limited: Limited, rate: Option<f64>, length: Duration) -> Self {
         Self {
             limited,

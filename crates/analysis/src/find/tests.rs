@@ -78,7 +78,7 @@ fn recorded() -> Vec<Vec<(u32, f64)>> {
 #[test]
 fn the_depth_found_on_recorded_curves_is_as_good_as_the_best() {
     // The knee is within 2 % of what was measured; 0.5 % more for what noise adds.
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let mut shares = Vec::new();
     let (mut trials, mut bad) = (0, 0);
     for curve in recorded() {

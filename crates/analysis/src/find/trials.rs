@@ -116,7 +116,7 @@ impl Queue {
 
 /// One search: how far from the truth, the probes, and the seconds.
 fn trial(number: u64) -> (f64, usize, f64) {
-    let mut random = Random(number);
+    let mut random = Random::new(number);
     let servers = [1, 2, 4, 8][number as usize % 4];
     let service = (300.0 + 300.0 * random.share()) / servers as f64;
     let queue = Queue { servers, service };
@@ -200,7 +200,7 @@ fn generated(random: &mut Random, kind: usize) -> Vec<(u32, f64)> {
 
 #[test]
 fn the_depth_found_on_generated_curves_is_as_good_as_the_best() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     let (mut trials, mut bad) = (0, 0);
     let mut shares = Vec::new();
     for number in 0..500 {

@@ -81,7 +81,6 @@ impl Sums {
 
 impl Overlap {
     /// One that also tells how far the sums can be trusted.
-    #[must_use]
     pub fn of_intervals() -> Self {
         Self {
             keeps_intervals: true,
@@ -91,7 +90,6 @@ impl Overlap {
 
     /// How far the sums of each job can be trusted, by its name, from the sums of the
     /// intervals that all its members shared.
-    #[must_use]
     pub fn certainties(self) -> BTreeMap<String, BTreeMap<Direction, JobCertainty>> {
         let jobs = self.jobs.into_iter().filter_map(|(name, shared)| {
             let of = shared.intervals?.collector.finish();

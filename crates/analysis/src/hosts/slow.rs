@@ -33,7 +33,6 @@ pub struct HostFigures {
 }
 
 /// The figures of each host of a job, in the order of the hosts.
-#[must_use]
 pub fn by_host(parts: &[&JobResult], dir: Direction) -> Vec<HostFigures> {
     let mut all: Vec<(HostFigures, Vec<&Latency>)> = Vec::new();
     for job in parts {
@@ -111,7 +110,6 @@ fn far_off(figure: SlowBy, hosts: &[HostFigures]) -> impl Iterator<Item = (&str,
 }
 
 /// The middle of some values; of an even number the mean of the two.
-#[must_use]
 pub fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut sorted: Vec<f64> = values.collect();
     sorted.sort_by(f64::total_cmp);

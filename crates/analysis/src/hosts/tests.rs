@@ -237,7 +237,7 @@ fn jobs_that_end_in_a_sync_are_not_counted_from_samples() {
 #[test]
 fn the_sum_of_hosts_has_an_interval_of_its_own() {
     // Each goes up when the other goes down: of either alone little could be told.
-    let mut random = crate::random::Random(7);
+    let mut random = crate::random::Random::new(7);
     let noise: Vec<u64> = (0..120).map(|_| (random.share() * 400.0) as u64).collect();
     let x: Vec<u64> = noise.iter().map(|n| 500 + n).collect();
     let y: Vec<u64> = noise.iter().map(|n| 1000 - n).collect();

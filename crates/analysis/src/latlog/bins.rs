@@ -30,7 +30,6 @@ pub struct PriorityBins {
 
 impl PriorityBins {
     /// Without lines.
-    #[must_use]
     pub fn new(width_ns: u64) -> Self {
         Self {
             width_ns: width_ns.max(1),
@@ -58,7 +57,6 @@ impl PriorityBins {
     }
 
     /// All parts of a log together, by priority.
-    #[must_use]
     pub fn of(parts: Vec<Self>) -> BTreeMap<u16, PrioritySpread> {
         let mut all: BTreeMap<u16, PrioritySpread> = BTreeMap::new();
         for (prio, part) in parts.into_iter().flat_map(|part| part.spreads) {

@@ -51,7 +51,6 @@ pub struct LogCollector {
 
 impl LogCollector {
     /// One without lines.
-    #[must_use]
     pub fn new(settings: CollectSettings) -> Self {
         Self {
             slots: vec![0; DIRECTIONS.len() << 16].into_boxed_slice(),
@@ -66,7 +65,6 @@ impl LogCollector {
 
     /// One without lines, of a histogram log whose bins reach so far from their
     /// middle, in percent of it.
-    #[must_use]
     pub fn of_counts(settings: CollectSettings, bin_error_percent: f64) -> Self {
         let settings = CollectSettings {
             memory: 0,
@@ -177,19 +175,16 @@ impl LogCollector {
     }
 
     /// What is left of the memory for exact latencies.
-    #[must_use]
     pub fn memory_left(&self) -> usize {
         self.left.unwrap_or(0)
     }
 
     /// Whether its lines are means over windows (`log_avg_msec`): none has a size.
-    #[must_use]
     pub fn is_averaged(&self) -> bool {
         self.bin_error_percent.is_none() && self.cells.iter().all(|cell| cell.moments.bytes == 0)
     }
 
     /// The latest time stamp in ms.
-    #[must_use]
     pub fn last_ms(&self) -> u64 {
         self.last_ms
     }

@@ -56,7 +56,6 @@ pub struct LatencyKey {
 
 impl LatencyKey {
     /// What it sets I/Os apart by.
-    #[must_use]
     pub fn breakdown(&self) -> Breakdown {
         Breakdown {
             host: self.host.is_some(),

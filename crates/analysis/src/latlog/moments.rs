@@ -73,7 +73,6 @@ impl LatencyMoments {
     }
 
     /// The mean in ns; `None` without any.
-    #[must_use]
     pub fn mean_ns(&self) -> Option<f64> {
         (self.n > 0).then(|| self.sum as f64 / self.n as f64)
     }
@@ -83,7 +82,6 @@ impl LatencyMoments {
     ///
     /// The subtraction of the two large sums is done in whole numbers, where it
     /// loses nothing: sum²/n = ⌊sum/n⌋·sum + (sum mod n)·sum/n.
-    #[must_use]
     pub fn stdev_ns(&self) -> Option<f64> {
         if self.n < 2 || self.overflow {
             return None;

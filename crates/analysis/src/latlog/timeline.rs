@@ -72,7 +72,6 @@ impl TimelineSlice {
     }
 
     /// The mean value; `None` without any.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.n > 0).then(|| self.sum as f64 / self.n as f64)
     }
@@ -153,7 +152,6 @@ pub struct Timeline {
 
 impl Timeline {
     /// Without lines. `histograms` says whether the values of slices are wanted.
-    #[must_use]
     pub fn new(histograms: bool) -> Self {
         let open = || OpenSlice {
             slice: TimelineSlice::default(),
@@ -195,7 +193,6 @@ impl Timeline {
     }
 
     /// Without lines, of a histogram log that has a line every so many ms.
-    #[must_use]
     pub fn of_intervals(unit_ms: u64) -> Self {
         Self {
             unit_ms: unit_ms.max(1),
@@ -275,7 +272,6 @@ impl Timeline {
     }
 
     /// All parts of a log, or all logs of some jobs, together; each has ended.
-    #[must_use]
     pub fn of(parts: Vec<Self>) -> Self {
         let mut whole = Self::new(false);
         // The coarsest; of others, slices go where their middle lies.
@@ -299,7 +295,6 @@ impl Timeline {
     }
 
     /// The ms of a slice.
-    #[must_use]
     pub fn span_ms(&self) -> u64 {
         self.unit_ms << self.shift
     }
@@ -310,7 +305,6 @@ impl Timeline {
     }
 
     /// The same with at most so many slices.
-    #[must_use]
     pub fn coarser(&self, slices_max: u64) -> Self {
         let mut doublings = 0;
         let spans = self.end_ms / self.unit_ms;

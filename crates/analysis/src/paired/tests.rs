@@ -31,7 +31,7 @@ struct Device {
 
 impl Device {
     fn new(noise: Noise, seed: u64) -> Self {
-        let mut random = Random(seed.wrapping_mul(0x1234_5678_9ABC_DEF1));
+        let mut random = Random::new(seed.wrapping_mul(0x1234_5678_9ABC_DEF1));
         let x = random.normal();
         Self {
             noise,

@@ -94,7 +94,6 @@ struct Rates {
 
 impl SweepCollector {
     /// A collector that has seen nothing.
-    #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
@@ -144,7 +143,6 @@ impl SweepCollector {
     }
 
     /// The curves of everything taken so far.
-    #[must_use]
     pub fn finish(mut self) -> Sweep {
         self.end_step(false);
         let mut sweep = Sweep::default();

@@ -54,14 +54,12 @@ pub struct CellFigures {
 impl CellFigures {
     /// The completion latency at `percent` (0–100) in ns. The middle of the last
     /// bucket can be beyond the greatest latency, which no percentile is.
-    #[must_use]
     pub fn percentile_ns(&self, percent: f64) -> Option<u64> {
         let at = self.lat.percentile_ns(percent)?;
         Some(self.lat_max_ns.map_or(at, |most| at.min(most)))
     }
 
     /// The tracked figure; `None` where it failed or there is none.
-    #[must_use]
     pub fn value(&self, metric: Metric) -> Option<f64> {
         if self.failed.is_some() {
             return None;
@@ -89,19 +87,16 @@ pub struct SniaRound {
 
 impl SniaRound {
     /// What was measured of a cell.
-    #[must_use]
     pub fn cell(&self, cell: SniaCell) -> Option<&CellFigures> {
         self.cells.iter().find(|figures| figures.cell == cell)
     }
 
     /// Bytes that its cells wrote.
-    #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.cells.iter().map(|cell| cell.written_bytes).sum()
     }
 
     /// Whether every one of these cells has come to its end.
-    #[must_use]
     pub fn is_whole(&self, cells: &[SniaCell]) -> bool {
         cells.iter().all(|&cell| self.cell(cell).is_some())
     }
@@ -153,7 +148,6 @@ struct CellAttempt {
 
 impl RoundCollector {
     /// Has seen nothing.
-    #[must_use]
     pub fn new(setup: Setup) -> Self {
         let parts = setup.parts().into_iter();
         Self {
@@ -208,37 +202,31 @@ impl RoundCollector {
     }
 
     /// What the test was asked for.
-    #[must_use]
     pub fn setup(&self) -> &Setup {
         &self.setup
     }
 
     /// The rounds of a part that have been begun.
-    #[must_use]
     pub fn rounds(&self, part: &str) -> &[SniaRound] {
         self.parts.get(part).map_or(&[], |part| &part.rounds)
     }
 
     /// What the histogram's cell gave.
-    #[must_use]
     pub fn histogram(&self) -> Option<&CellFigures> {
         self.histogram.as_ref()
     }
 
     /// The stages that were begun, with their ends.
-    #[must_use]
     pub fn stages(&self) -> &[(Stage, Option<StageEnd>)] {
         &self.stages
     }
 
     /// The times in which the flow stood still.
-    #[must_use]
     pub fn interruptions(&self) -> &[Interruption] {
         &self.interruptions
     }
 
     /// What was noted while it ran.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
@@ -422,7 +410,6 @@ impl CellFigures {
 impl CellRule {
     /// Whether the samples at the end of a cell keep it; `None` when there are
     /// not two in a window.
-    #[must_use]
     pub fn keeps(&self, samples: &[SeriesValue]) -> Option<bool> {
         let mut lengths: Vec<u64> = samples.iter().map(|v| v.end_ms - v.begin_ms).collect();
         lengths.sort_unstable();

@@ -159,7 +159,6 @@ pub struct Saturation {
 }
 
 /// Judges what a collector has gathered.
-#[must_use]
 pub fn find(collector: &RoundCollector) -> Findings {
     let setup = collector.setup();
     let parts = setup.parts().into_iter();
@@ -197,7 +196,6 @@ pub fn find(collector: &RoundCollector) -> Findings {
 
 impl Interruption {
     /// What it means.
-    #[must_use]
     pub fn sentence(&self) -> String {
         let gap = fathom_model::units::duration(self.gap_ms);
         let place = if self.within { "in" } else { "after" };
@@ -208,7 +206,6 @@ impl Interruption {
 
 impl TestPart {
     /// Judges the rounds of a part.
-    #[must_use]
     pub fn of(setup: &Setup, part: &str, rounds: &[SniaRound]) -> Self {
         let cells = setup.cells(part);
         let whole: Vec<&SniaRound> = rounds.iter().take_while(|r| r.is_whole(&cells)).collect();
@@ -276,13 +273,11 @@ impl TestPart {
     }
 
     /// Whether its rounds are over, steady or not.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.ending != PartEnding::Unfinished
     }
 
     /// Whether it goes on beyond the rounds that there may be.
-    #[must_use]
     pub fn is_late(&self, setup: &Setup) -> bool {
         setup.test != SniaTest::Wsat && self.rounds >= setup.limits.max_rounds
     }

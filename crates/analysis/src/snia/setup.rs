@@ -38,7 +38,6 @@ const STOP: UnusedOptions = (&["stop-fills", "stop-after"], "they end write satu
 
 impl SniaTest {
     /// The options that it does not use, by their names.
-    #[must_use]
     pub fn unused(self) -> &'static [UnusedOptions] {
         match self {
             Self::Iops => &[NO_HISTOGRAM, STOP],
@@ -68,7 +67,6 @@ impl SniaTest {
     }
 
     /// Why it does not use an option of this name.
-    #[must_use]
     pub fn why_not(self, option: &str) -> Option<&'static str> {
         let mut unused = self.unused().iter();
         unused.find_map(|(options, why)| options.contains(&option).then_some(*why))
@@ -78,7 +76,6 @@ impl SniaTest {
     pub const ALL: [Self; 4] = [Self::Iops, Self::Throughput, Self::Latency, Self::Wsat];
 
     /// As the command line and folders have it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Iops => "iops",
@@ -89,7 +86,6 @@ impl SniaTest {
     }
 
     /// As a heading has it.
-    #[must_use]
     pub fn title(self) -> &'static str {
         match self {
             Self::Iops => "IOPS",
@@ -100,7 +96,6 @@ impl SniaTest {
     }
 
     /// What is tracked of it.
-    #[must_use]
     pub fn metric(self) -> Metric {
         match self {
             Self::Iops | Self::Wsat => Metric::Iops,
@@ -179,7 +174,6 @@ impl RoundLimits {
 
     /// As a rule. The number of rounds is not its business: it looks at one
     /// window at a time.
-    #[must_use]
     pub fn rule(&self) -> WindowRule {
         WindowRule::Snia {
             data_limit_percent: self.data_percent,
@@ -299,7 +293,6 @@ pub const HISTOGRAM: &str = "histogram";
 
 impl Setup {
     /// The test as the specification has it, on a device of this capacity.
-    #[must_use]
     pub fn specified(test: SniaTest, class: DriveClass, capacity_bytes: u64) -> Self {
         let enterprise = class == DriveClass::Enterprise;
         let (iodepth, jobs) = match (test, enterprise) {
@@ -366,7 +359,6 @@ impl Setup {
 
     /// The parts that are purged and made steady each by itself: one without a
     /// name, or one for each block size.
-    #[must_use]
     pub fn parts(&self) -> Vec<String> {
         match self.test {
             SniaTest::Throughput => self.blocks.iter().map(|&block| block_name(block)).collect(),
@@ -375,7 +367,6 @@ impl Setup {
     }
 
     /// The cells of a round of a part, in their order.
-    #[must_use]
     pub fn cells(&self, part: &str) -> Vec<SniaCell> {
         let blocks = self.blocks.iter();
         let blocks: Vec<u64> = match self.test {
@@ -395,7 +386,6 @@ impl Setup {
     }
 
     /// The cells whose figures decide, those of them that there are.
-    #[must_use]
     pub fn tracked(&self, part: &str) -> Vec<SniaCell> {
         let cells = self.cells(part);
         let cell = |reads_percent, kib: u64| SniaCell {
@@ -412,7 +402,6 @@ impl Setup {
     }
 
     /// What decides, by its name: other limits are named as such.
-    #[must_use]
     pub fn criterion_name(&self) -> String {
         match self.criterion {
             TrackedVariable::Tracked => {
@@ -423,7 +412,6 @@ impl Setup {
     }
 
     /// The cell of the histogram at the end.
-    #[must_use]
     pub fn histogram_cell(&self) -> SniaCell {
         SniaCell {
             reads_percent: 0,
@@ -432,7 +420,6 @@ impl Setup {
     }
 
     /// What is otherwise than in the specification, a sentence each.
-    #[must_use]
     pub fn deviations(&self) -> Vec<String> {
         let own = Self::specified(self.test, self.class, self.capacity_bytes);
         let mut told = Vec::new();
@@ -561,7 +548,6 @@ pub(super) fn block_name(bytes: u64) -> String {
 
 impl Setup {
     /// The id of a stage of this test: `iops/round-03`, `throughput/128k/purge`.
-    #[must_use]
     pub fn stage_id(&self, part: &str, stage: &str) -> String {
         let (scope, test) = (&self.scope, self.test.name());
         match part {
@@ -571,7 +557,6 @@ impl Setup {
     }
 
     /// As a heading has it: with its step, where it is one of a plan file.
-    #[must_use]
     pub fn title(&self) -> String {
         let title = self.test.title();
         match self.scope.strip_suffix('/') {
@@ -582,7 +567,6 @@ impl Setup {
 
     /// The part that a stage belongs to and its name there; `None` when it is
     /// none of this test.
-    #[must_use]
     pub fn part_of<'i>(&self, stage_id: &'i str) -> Option<(&'i str, &'i str)> {
         let own = stage_id.strip_prefix(&self.scope)?;
         let own = own.strip_prefix(self.test.name())?.strip_prefix('/')?;
@@ -592,7 +576,6 @@ impl Setup {
 
 impl SniaCell {
     /// The cell that a point measures; `None` when it is none.
-    #[must_use]
     pub fn of(point: &Point) -> Option<Self> {
         let reads_percent = match point.settings.get("rw")?.as_str() {
             "read" | "randread" => 100,
@@ -606,13 +589,11 @@ impl SniaCell {
     }
 
     /// `65/35`: reads and writes in percent.
-    #[must_use]
     pub fn mix(&self) -> String {
         format!("{}/{}", self.reads_percent, 100 - self.reads_percent)
     }
 
     /// `64k`.
-    #[must_use]
     pub fn block(&self) -> String {
         block_name(self.block_bytes)
     }

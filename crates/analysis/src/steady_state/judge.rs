@@ -32,7 +32,6 @@ pub struct SteadyJudge {
 
 impl SteadyJudge {
     /// A judge that has seen nothing.
-    #[must_use]
     pub fn new(rule: WindowRule) -> Self {
         Self {
             rule,
@@ -64,14 +63,12 @@ impl SteadyJudge {
     }
 
     /// Whether steady state was attained within the rounds of the rule.
-    #[must_use]
     pub fn attained(&self) -> bool {
         self.steady.is_some_and(|window| self.is_in_time(&window))
     }
 
     /// Whether as many values were taken as the rule gives, and none of their
     /// windows was steady.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         let max = self.rule.max_rounds();
         !self.attained() && max.is_some_and(|max| self.taken >= max)
@@ -82,7 +79,6 @@ impl SteadyJudge {
     }
 
     /// The verdict on what was taken so far.
-    #[must_use]
     pub fn verdict(&self) -> SteadyVerdict {
         let outcome = match &self.steady {
             Some(window) if self.is_in_time(window) => SteadyOutcome::Attained,

@@ -32,7 +32,6 @@ pub struct Ask {
 
 impl Ask {
     /// A round of all jobs and directions for each interval.
-    #[must_use]
     pub fn of(metrics: impl Into<Vec<Metric>>) -> Self {
         Self {
             metrics: metrics.into(),
@@ -96,7 +95,6 @@ impl RoundSeries {
     }
 
     /// The middle one of the lengths of its rounds, in ms; 0 without rounds.
-    #[must_use]
     pub fn round_ms(&self) -> u64 {
         let lengths = self.rounds.iter().map(|r| r.end_ms - r.begin_ms);
         let mut lengths: Vec<u64> = lengths.collect();
@@ -156,7 +154,6 @@ struct PointAttempt {
 
 impl Rounds {
     /// Has seen nothing.
-    #[must_use]
     pub fn new(ask: Ask) -> Self {
         Self {
             ask,
@@ -190,14 +187,12 @@ impl Rounds {
     }
 
     /// What has been gathered so far.
-    #[must_use]
     pub fn series(&self) -> &[RoundSeries] {
         &self.series
     }
 
     /// Everything; the end of a record is the end of what it measured last,
     /// unless it says that it was interrupted.
-    #[must_use]
     pub fn finish(self) -> Vec<RoundSeries> {
         let mut series = self.series;
         if let Some(last) = series.last_mut() {

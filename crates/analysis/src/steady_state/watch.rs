@@ -19,7 +19,6 @@ pub struct SteadyWatch {
 
 impl SteadyWatch {
     /// Watches what is asked for by one rule.
-    #[must_use]
     pub fn new(rule: WindowRule, ask: Ask) -> Self {
         let metrics = ask.metrics.clone();
         Self {
@@ -55,7 +54,6 @@ impl SteadyWatch {
     }
 
     /// Whether the rounds of the rule are over and a metric is not steady.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.judges.iter().any(SteadyJudge::is_over)
     }

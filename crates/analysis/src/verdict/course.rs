@@ -37,7 +37,6 @@ pub struct TrackCourse {
 
 impl TrackCourse {
     /// Of a track that is over.
-    #[must_use]
     pub fn of(track: &StepTrack) -> Self {
         let stalls_ms = track.stalls_ms().to_vec();
         let Some(course) = Course::of(track) else {

@@ -62,7 +62,6 @@ pub struct ReadsAndWrites {
 
 impl<'d> JudgedFigure<'d> {
     /// The direction of the job at this place; `None` where it has no figure.
-    #[must_use]
     pub fn of(
         doc: &'d RunDocument,
         place: usize,
@@ -89,7 +88,6 @@ impl<'d> JudgedFigure<'d> {
     }
 
     /// What was read of the machine.
-    #[must_use]
     pub fn evidence(&self) -> Option<&'d EvidenceSum> {
         Some(&self.machine?.sum)
     }
@@ -107,7 +105,6 @@ impl<'d> JudgedFigure<'d> {
 
     /// What these jobs moved in the time that evidence is of; `None` where they went
     /// through a cache or moved nothing of a file, so that no device has counted the same.
-    #[must_use]
     pub fn own(&self) -> Option<ReadsAndWrites> {
         if !self.is_passed_on() {
             return None;
@@ -147,7 +144,6 @@ impl<'d> JudgedFigure<'d> {
     }
 
     /// What the targets counted; `None` where they count nothing.
-    #[must_use]
     pub fn counted(&self) -> Option<ReadsAndWrites> {
         let counted = ReadsAndWrites {
             read_ios: self.sum_of_targets("read_ios")?,
@@ -191,25 +187,21 @@ impl<'d> JudgedFigure<'d> {
     }
 
     /// The value of an option of the job.
-    #[must_use]
     pub fn option(&self, name: &str) -> Option<&'d str> {
         self.job.options.get(name).map(String::as_str)
     }
 
     /// Whether an option is there and not turned off.
-    #[must_use]
     pub fn is_set(&self, name: &str) -> bool {
         is_set(self.job, name)
     }
 
     /// The job's `rw`; `None` when its options are not known.
-    #[must_use]
     pub fn pattern(&self) -> Option<&'d str> {
         self.option("rw").or_else(|| self.option("readwrite"))
     }
 
     /// Its block size, where it has one.
-    #[must_use]
     pub fn block_bytes(&self) -> Option<u64> {
         if ["bsrange", "bssplit", "blocksize_range"]
             .iter()
@@ -231,7 +223,6 @@ impl<'d> JudgedFigure<'d> {
     }
 
     /// Jobs that are reported as this one.
-    #[must_use]
     pub fn clones(&self) -> f64 {
         let numjobs = self.option("numjobs").and_then(|n| n.parse().ok());
         match self.is_set("group_reporting") {
@@ -262,7 +253,6 @@ impl<'d> JudgedFigure<'d> {
     }
 
     /// I/Os that the job is to keep in flight; fio's default is one.
-    #[must_use]
     pub fn wanted_depth(&self) -> Option<f64> {
         let of_each: f64 = self.option("iodepth").unwrap_or("1").parse().ok()?;
         self.pattern().map(|_| of_each * self.clones())
@@ -274,7 +264,6 @@ impl<'d> JudgedFigure<'d> {
     }
 
     /// What the job may have worked on: the targets of the machine that ran it.
-    #[must_use]
     pub fn targets(&self) -> &'d [Target] {
         targets_of(self.job, self.doc)
     }

@@ -86,7 +86,6 @@ fn of_told(kind: ReasonKind, is_running: bool) -> VerdictReason {
 
 /// The verdict on all figures together: each reason once, as the first figure has it.
 /// `None` where there are no figures.
-#[must_use]
 pub fn of_run(jobs: &[&JobResult]) -> Option<FigureVerdict> {
     let results = jobs.iter().flat_map(|job| job.directions());
     let verdicts = results.filter_map(|(_, result)| result.verdict.as_ref());
@@ -102,7 +101,6 @@ pub fn of_run(jobs: &[&JobResult]) -> Option<FigureVerdict> {
 }
 
 /// The jobs whose figures are results: not those that made a device ready.
-#[must_use]
 pub fn results(doc: &RunDocument) -> Vec<&JobResult> {
     let prepares = |job: &&JobResult| {
         job.step
@@ -113,7 +111,6 @@ pub fn results(doc: &RunDocument) -> Vec<&JobResult> {
 }
 
 /// Every reason that there is about the figures of a run.
-#[must_use]
 pub fn reasons(doc: &RunDocument, steps: &[StepEvidence]) -> Vec<FigureReason> {
     let mut found = Vec::new();
     for (place, job) in doc.jobs.iter().enumerate() {
@@ -141,7 +138,6 @@ pub fn reasons(doc: &RunDocument, steps: &[StepEvidence]) -> Vec<FigureReason> {
 
 /// One sentence for each kind of reason against any figure, in the order of
 /// [`ReasonKind::ALL`]: where it holds and what it means.
-#[must_use]
 pub fn sentences(jobs: &[JobResult]) -> Vec<(ReasonKind, String)> {
     let carried = |job: &JobResult, kind| job.directions().any(|(_, result)| result.is(kind));
     let all = ReasonKind::ALL.iter().copied();

@@ -42,7 +42,6 @@ impl FileSystemKind {
     ];
 
     /// As mount takes it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         let mut all = Self::ALL.iter();
         all.find(|known| known.0 == self)
@@ -131,7 +130,6 @@ impl AbFileSystem {
     }
 
     /// What takes it away at the end of a run; what is on the device stays there.
-    #[must_use]
     pub fn unmount(&self) -> String {
         let at = quoted(&self.at);
         format!("{}; [ ! -d {at} ] || rmdir {at}", self.umount())

@@ -24,7 +24,6 @@ pub struct NeededBoot {
 
 impl NeededBoot {
     /// What the next measurement needs; `None`: sides are no kernels, or nothing is left.
-    #[must_use]
     pub fn of(sides: &[AbSide], state: &AbState, history: &History) -> Option<Self> {
         let RaceNext::Measure(step) = &state.next else {
             return None;
@@ -38,7 +37,6 @@ impl NeededBoot {
     }
 
     /// What is to be done first; `None`: this boot is right.
-    #[must_use]
     pub fn lacks(&self, now: &Boot) -> Option<String> {
         let kernel = &self.kernel;
         if now.kernel != *kernel {

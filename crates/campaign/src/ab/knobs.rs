@@ -88,7 +88,6 @@ impl std::str::FromStr for TuneLoad {
 
 impl TuneLoad {
     /// The job file that makes it: past the page cache, unless it is to read ahead.
-    #[must_use]
     pub fn job(&self, device: &str, runtime_ms: u128) -> String {
         let Self {
             rw, bs, iodepth, ..

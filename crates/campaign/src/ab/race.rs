@@ -48,14 +48,12 @@ impl AbFigure {
     ];
 
     /// As people write it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         let known = Self::ALL.iter().find(|(figure, ..)| *figure == self);
         known.map_or("", |(_, name, _)| name)
     }
 
     /// Whether more is better.
-    #[must_use]
     pub fn is_rate(self) -> bool {
         matches!(self, Self::Iops | Self::BwBytes)
     }
@@ -168,7 +166,6 @@ struct Halt(RaceNext);
 
 impl Race<'_> {
     /// What the history has measured, and what comes next.
-    #[must_use]
     pub fn state(&self, history: &History) -> AbState {
         let mut measured = Vec::new();
         let mut values = vec![Vec::new(); self.sides];

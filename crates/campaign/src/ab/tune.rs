@@ -83,7 +83,6 @@ pub struct TuneState {
 
 impl TuneState {
     /// Whether what was found is better than how it stood: the last comparison says so.
-    #[must_use]
     pub fn is_better(&self) -> bool {
         let confirmed = self.trials.last().filter(|trial| trial.setting.is_none());
         confirmed.is_some_and(|trial| {
@@ -95,7 +94,6 @@ impl TuneState {
 
 impl TuneScript {
     /// What the history has measured, and what comes next.
-    #[must_use]
     pub fn state(&self, history: &History) -> TuneState {
         let knobs = &self.config.knobs;
         let as_it_stood = vec![0; knobs.len()];
@@ -135,7 +133,6 @@ impl TuneScript {
     }
 
     /// What a choice changes, as people write it.
-    #[must_use]
     pub fn words(&self, choice: &[usize]) -> Vec<String> {
         let knobs = self.config.knobs.iter().zip(choice);
         let changed = knobs.filter(|&(_, &value)| value > 0);

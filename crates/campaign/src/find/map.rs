@@ -50,7 +50,6 @@ pub enum MapState {
 
 impl MapScript {
     /// The map so far, and what comes next.
-    #[must_use]
     pub fn state(&self, history: &History) -> (LoadMap, MapState) {
         let mut results = Vec::new();
         loop {

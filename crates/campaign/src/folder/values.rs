@@ -22,7 +22,6 @@ pub struct Defconfig {
 
 impl Defconfig {
     /// What it is, from its first line; empty when that says nothing.
-    #[must_use]
     pub fn about(&self) -> &str {
         let first = self.text.lines().next().unwrap_or_default();
         let about = first.strip_prefix("# ").unwrap_or_default();
@@ -34,7 +33,6 @@ impl Defconfig {
     }
 
     /// What messages call it.
-    #[must_use]
     pub fn place(&self) -> String {
         match &self.path {
             Some(path) => path.display().to_string(),

@@ -14,7 +14,6 @@ impl CampaignStep {
     }
 
     /// The most it writes, in bytes; `None` when neither job nor speed tells.
-    #[must_use]
     pub fn write_most(&self, speed: Option<Speed>) -> Option<u64> {
         self.write_bytes.or_else(|| {
             let speed = speed?.bytes_per_second() as f64 * self.write_share;
@@ -26,7 +25,6 @@ impl CampaignStep {
 impl ResolvedCampaign {
     /// How fast the link of the device under test is, where it has one that
     /// tells; a look at sysfs, the device is not opened.
-    #[must_use]
     pub fn link_speed(&self) -> Option<Speed> {
         Speed::of_link(&self.dut)
     }

@@ -12,8 +12,6 @@ use crate::quick::parse_size;
 /// What is spent of the device, and when its state is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Care {
-    /// Most bytes that the campaign writes in all its starts (`MAX_WRITTEN`).
-    pub max_written: Option<u64>,
     /// What becomes of a plan that wants more (`OVER_BUDGET_REFUSE`).
     pub over: Over,
     /// Bytes that the drive is rated for (`ENDURANCE_TBW`, in terabytes).
@@ -44,7 +42,6 @@ const IDLE_LIMIT: Duration = Duration::from_secs(24 * 3600);
 impl Default for Care {
     fn default() -> Self {
         Self {
-            max_written: None,
             over: Over::default(),
             endurance_bytes: None,
             energized: None,
@@ -64,10 +61,8 @@ impl Care {
             true => Stale::Refuse,
             false => Stale::Redo,
         };
-        let max_written = value(config, "MAX_WRITTEN", "not a size like 20T", parse_size)?;
         let rating = value(config, "ENDURANCE_TBW", NO_RATING, terabytes)?;
         Ok(Self {
-            max_written: overrides.max_written.or(max_written),
             over: overrides.over.unwrap_or(over),
             endurance_bytes: overrides.endurance_bytes.or(rating),
             energized: time(config, "ENERGIZED_TIME")?,
@@ -75,6 +70,11 @@ impl Care {
             stale,
         })
     }
+}
+
+/// Most bytes that a campaign writes in all its starts (`MAX_WRITTEN`).
+pub(super) fn max_written(config: &Config) -> Result<Option<u64>, CampaignError> {
+    value(config, "MAX_WRITTEN", "not a size like 20T", parse_size)
 }
 
 /// A value that may be empty.

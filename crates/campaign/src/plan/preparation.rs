@@ -60,7 +60,6 @@ impl Preparation {
     }
 
     /// Whether anything is done before points are measured.
-    #[must_use]
     pub fn is_something(&self) -> bool {
         self.energize || self.purge.is_some() || self.precondition.is_some()
     }

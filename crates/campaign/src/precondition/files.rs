@@ -25,7 +25,6 @@ const FOLDER: &str = "pre-conditioning";
 /// The job files of pre-conditioning: fills, and a load for each metric that is
 /// to be steady. The two of one phase are the same load: Fathom judges both
 /// metrics on one run of it.
-#[must_use]
 pub fn files(settings: &PreconditionSettings) -> Vec<File> {
     let here = DeviceFacts::default();
     let mut files = Vec::new();

@@ -124,7 +124,6 @@ const SAMPLES_MIN: u64 = 5;
 
 impl ActiveRange {
     /// In bytes, in whole blocks.
-    #[must_use]
     pub fn bytes(self, capacity_bytes: Option<u64>, bs_bytes: u64) -> Option<u64> {
         let all = match self {
             Self::Bytes(bytes) => bytes,
@@ -138,7 +137,6 @@ impl ActiveRange {
 
     /// In percent of the device; of one whose size is not known a size counts as
     /// all of it.
-    #[must_use]
     pub fn percent(self, capacity_bytes: Option<u64>) -> f64 {
         match (self, capacity_bytes) {
             (Self::Percent(percent), _) => f64::from(percent),
@@ -151,7 +149,6 @@ impl ActiveRange {
 impl PreconditionSettings {
     /// Those of `method` with what fio-tests and SNIA's PTS have for an enterprise
     /// drive: 128 KiB, 32 × 4, twice, all of the device, 4 KiB for random work.
-    #[must_use]
     pub fn usual(method: PreconditionMethod, dut: PathBuf) -> Self {
         let limits = MetricLimits {
             mean_percent: fathom_analysis::steady_state::SNIA_DATA_PERCENT,
@@ -191,7 +188,6 @@ impl PreconditionSettings {
     }
 
     /// The size of one write in a phase.
-    #[must_use]
     pub fn bs_of(&self, phase: DevicePhase) -> u64 {
         match phase {
             DevicePhase::Sequential => self.bs_bytes,
@@ -205,7 +201,6 @@ impl PreconditionSettings {
     }
 
     /// The rules with their limits, as a ledger has them.
-    #[must_use]
     pub fn rule_text(&self, phase: DevicePhase) -> String {
         match self.settle(phase, DeviceFacts::default()) {
             Some(settle) => settle.rule_text(),
@@ -252,7 +247,6 @@ const SNIA_ROUND: Duration = Duration::from_secs(60);
 
 impl SteadyWait {
     /// The longest window.
-    #[must_use]
     pub fn window(&self) -> Duration {
         let windows = self.iops.iter().chain(&self.bw);
         let longest = windows.map(|limits| limits.mean_window.max(limits.slope_window));
@@ -261,14 +255,12 @@ impl SteadyWait {
 
     /// The most time the load runs: its rounds, and two samples for the engine's
     /// first and last, which may be no whole ones.
-    #[must_use]
     pub fn most(&self) -> Duration {
         let window = self.window();
         window * self.rounds.max(1) + 2 * Duration::from_millis(sample_ms(window))
     }
 
     /// What has to hold, all on one run of I/O.
-    #[must_use]
     pub fn criteria(&self) -> Vec<Criterion> {
         let metrics = [(Metric::Iops, self.iops), (Metric::Bandwidth, self.bw)];
         let mut criteria: Vec<Criterion> = Vec::new();
@@ -369,7 +361,6 @@ impl Precondition {
     }
 
     /// The pass in which the device was led to the state, if it was.
-    #[must_use]
     pub fn led(&self, history: &History) -> Option<u32> {
         let pass = self.pass(history);
         let goal = self.stages(pass).pop()?;
@@ -383,7 +374,6 @@ impl Precondition {
     }
 
     /// Why the device is not steady although it goes on, the limit being soft.
-    #[must_use]
     pub fn not_attained(&self, history: &History) -> Option<String> {
         let goal = self.stages(self.pass(history)).pop()?;
         match history.ended(&goal.stage.id)? {

@@ -119,7 +119,6 @@ impl ResultFolder {
 }
 
 /// The folder of the outputs of a measurement: that of its last try.
-#[must_use]
 pub fn raw_dir(record: &Path, name: &str) -> Option<PathBuf> {
     fathom_flow::last_try(&record.join("raw").join(name))
 }

@@ -76,7 +76,6 @@ pub enum Rw {
 
 impl Rw {
     /// fio's word, which is also the job's name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::RandRead => "randread",
@@ -89,13 +88,11 @@ impl Rw {
     }
 
     /// Whether there are reads.
-    #[must_use]
     pub fn reads(self) -> bool {
         !matches!(self, Self::RandWrite | Self::Write)
     }
 
     /// Whether there are writes.
-    #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, Self::RandRead | Self::Read)
     }
@@ -126,7 +123,6 @@ pub enum PrioWorkload {
 
 impl PrioWorkload {
     /// The name of its folder.
-    #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Baseline => "baseline",
@@ -137,7 +133,6 @@ impl PrioWorkload {
     }
 
     /// The limits that its I/Os name.
-    #[must_use]
     pub fn limits(&self) -> Vec<u8> {
         match self {
             Self::Baseline | Self::Ncq(_) => Vec::new(),
@@ -147,7 +142,6 @@ impl PrioWorkload {
     }
 
     /// Whether it is about limits.
-    #[must_use]
     pub fn is_cdl(&self) -> bool {
         matches!(self, Self::Single { .. } | Self::Multi(_))
     }
@@ -215,7 +209,6 @@ impl PrioConfig {
     }
 
     /// Job files with everything that the engine must know.
-    #[must_use]
     pub fn engine_needs(&self) -> Vec<String> {
         let workloads = self.workloads.iter();
         let mut texts: Vec<String> = workloads.map(|it| self.job(it, 1)).collect();
@@ -229,7 +222,6 @@ impl PrioConfig {
     }
 
     /// One measurement as a point of its curve.
-    #[must_use]
     pub fn point(&self, workload: &PrioWorkload, depth: u32) -> Point {
         let mut settings = BTreeMap::from([
             ("rw".to_owned(), self.rw.name().to_owned()),
@@ -258,13 +250,11 @@ impl PrioConfig {
 }
 
 /// The name of the log of a measurement, as fio names it.
-#[must_use]
 pub fn log_name(rw: &str) -> String {
     format!("{rw}.log_lat.log")
 }
 
 /// The I/Os that a page limits.
-#[must_use]
 pub fn of(kind: CdlPage) -> &'static str {
     match kind {
         CdlPage::T2a => "reads",
@@ -273,7 +263,6 @@ pub fn of(kind: CdlPage) -> &'static str {
 }
 
 /// The pages that are uploaded by default.
-#[must_use]
 pub fn shipped() -> [Page; 2] {
     let parse = |text| file::parse(text).expect("a test reads the shipped pages");
     [T2A, T2B].map(parse)

@@ -77,7 +77,6 @@ impl PrioReady {
     }
 
     /// What the record tells of device, limits and workloads.
-    #[must_use]
     pub fn facts(&self) -> Value {
         let (device, system) = device::facts(&self.info, &self.system);
         let config = &self.config;

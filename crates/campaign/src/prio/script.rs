@@ -33,7 +33,6 @@ pub struct PrioScript {
 
 impl PrioScript {
     /// That of a configuration. `disk` is what is switched, where there is anything.
-    #[must_use]
     pub fn new(config: &PrioConfig, disk: &Rc<SwitchedDisk>) -> Self {
         let all: Vec<(&PrioWorkload, u32)> = config.measurements().collect();
         let of = u32::try_from(all.len()).unwrap_or(u32::MAX);
@@ -74,7 +73,6 @@ impl PrioScript {
     }
 
     /// How many measurements there are.
-    #[must_use]
     pub fn measurements(&self) -> u32 {
         u32::try_from(self.steps.len()).unwrap_or(u32::MAX)
     }

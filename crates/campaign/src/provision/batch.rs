@@ -19,7 +19,7 @@ pub const COMMAND: &str = "provision";
 const FACTS: &str = "provision";
 
 /// What a record's header says of its drive and of the others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BatchFacts {
     /// The same for all drives of one start: when that was, in ms since 1970 UTC,
     /// and its process.
@@ -39,7 +39,6 @@ impl BatchFacts {
     }
 
     /// Those of a record; `None`: it is of another command.
-    #[must_use]
     pub fn read(header: &Header) -> Option<Self> {
         serde_json::from_value(header.facts.get(FACTS)?.clone()).ok()
     }

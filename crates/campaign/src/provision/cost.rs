@@ -25,7 +25,6 @@ pub struct DriveCost {
 
 impl DriveCost {
     /// Its cost in one sentence.
-    #[must_use]
     pub fn sentence(&self) -> String {
         budget::sentence(&self.cost, &self.endurance)
     }

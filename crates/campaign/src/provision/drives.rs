@@ -30,7 +30,6 @@ pub enum SteadyFor {
 impl SteadyFor {
     /// The load of one drive; one without a number in its name counts by its
     /// place among the drives.
-    #[must_use]
     pub fn of(self, path: &Path, place: usize) -> Pattern {
         let number = drives::number(path).unwrap_or(place as u64);
         match self {
@@ -83,7 +82,6 @@ pub struct FoundDrives {
 
 impl ProvisionDrive {
     /// The drive at a path; where none is now, only its name is known.
-    #[must_use]
     pub fn at(path: &Path) -> Self {
         let sys = Sys::live();
         match sys.by_path(path) {
@@ -93,7 +91,6 @@ impl ProvisionDrive {
     }
 
     /// A drive of which only the name is known: it is simulated.
-    #[must_use]
     pub fn simulated(path: &Path) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str());
         Self {

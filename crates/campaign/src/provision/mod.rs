@@ -33,7 +33,7 @@ pub use threads::{DriveEvent, DriveOutcome};
 
 /// How drives are provisioned: the same for all of a batch, and taken over when
 /// it is resumed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProvisionMethod {
     /// The load.
     pub workload: SteadyFor,
@@ -49,15 +49,10 @@ pub struct ProvisionMethod {
     /// Also what is in the wanted state already.
     #[serde(default)]
     pub force: bool,
-    /// `auto`, `fio`, `native` or `sim`.
-    pub engine: String,
-    /// The most bytes written to each drive, in all starts, where it was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_written: Option<u64>,
-    /// The devices that `sim` simulates: the first for the first drive, the last
-    /// for all that follow.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sim: Vec<PathBuf>,
+    /// What every run can be told, of each drive; the devices that are simulated are those
+    /// of the drives in their order.
+    #[serde(flatten)]
+    pub options: RunOptions,
     /// The folder of the campaign whose configuration holds; `None`: the
     /// defaults of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -94,8 +89,6 @@ pub struct ProvisionOptions {
     /// Words, times and limits, as the configuration and the command line have
     /// them. Limits are those of each drive.
     pub settings: RunSettings,
-    /// The fio to use, when not the one in PATH.
-    pub fio: Option<PathBuf>,
     /// The ledgers of devices.
     pub ledgers: Ledgers,
 }
@@ -127,7 +120,6 @@ pub struct DriveJob {
 
 impl DriveJob {
     /// Whether it was provisioned by an earlier start.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         matches!(self.record, Some((_, RunStatus::Complete)))
     }
@@ -135,7 +127,6 @@ impl DriveJob {
 
 impl Provision {
     /// A new batch of drives.
-    #[must_use]
     pub fn new(
         how: ProvisionMethod,
         drives: Vec<ProvisionDrive>,
@@ -149,7 +140,6 @@ impl Provision {
     }
 
     /// A batch that goes on. `drives` are those of its facts.
-    #[must_use]
     pub fn resumed(
         batch: Batch,
         drives: Vec<ProvisionDrive>,
@@ -198,7 +188,6 @@ impl Provision {
     }
 
     /// The flow of one drive, led by its script.
-    #[must_use]
     pub fn flow<'f>(&'f self, place: usize, script: &'f dyn Script) -> Flow<'f> {
         let one = &self.drives[place];
         let options = &self.options;
@@ -209,8 +198,6 @@ impl Provision {
             place,
             how: self.how.clone(),
         };
-        let sims = &self.how.sim;
-        let limits = options.settings.limits();
         Flow {
             script,
             command: COMMAND,
@@ -219,15 +206,7 @@ impl Provision {
             work_dir: PathBuf::from("/"),
             kept: KeptPlan::Tasks,
             engine_needs: Vec::new(),
-            options: RunOptions {
-                destroy: options.settings.destroy.clone(),
-                engine: self.how.engine.clone(),
-                fio: options.fio.clone(),
-                sim: sims.get(place).or(sims.last()).cloned(),
-                max_time: limits.time,
-                max_written: limits.bytes,
-                max_errors: None,
-            },
+            options: options.settings.options.of_device(place),
             interval: options.settings.interval,
             runs_dir: options.runs_dir.clone(),
             record: one.record.as_ref().map(|(dir, _)| dir.clone()),
@@ -237,15 +216,13 @@ impl Provision {
     }
 
     /// The folder of the records.
-    #[must_use]
     pub fn runs_dir(&self) -> &Path {
         &self.options.runs_dir
     }
 
     /// Whether nothing is measured, because the drives do not exist.
-    #[must_use]
     pub fn is_simulated(&self) -> bool {
-        self.how.engine == "sim"
+        self.how.options.is_simulated()
     }
 
     /// Whether all that are left may be written to, and can be purged as is
@@ -259,7 +236,7 @@ impl Provision {
         }
         let left: Vec<&DriveJob> = self.left().map(|(_, one)| one).collect();
         let drives: Vec<&ProvisionDrive> = left.iter().map(|one| &one.drive).collect();
-        check(&drives, &self.options.settings.destroy)?;
+        check(&drives, &self.options.settings.options.destroy)?;
         let reasons: Vec<String> = left
             .iter()
             .filter_map(|one| self.against_purge(one))

@@ -110,7 +110,7 @@ impl Provision {
         let want = preparation.purge.clone()?;
         Some(Purging {
             logs: self.how.logs.clone(),
-            ..Purging::new(path, want, &self.options.settings.destroy, REASON)
+            ..Purging::new(path, want, &self.options.settings.options.destroy, REASON)
         })
     }
 
@@ -172,7 +172,7 @@ impl Provision {
             Err(error) => return Some(error.to_string()),
         };
         let purging = self.purging(&one.drive.path, &preparation)?;
-        let confirmed = Confirmations(self.options.settings.destroy.clone());
+        let confirmed = Confirmations(self.options.settings.options.destroy.clone());
         let checked = purging
             .find()
             .and_then(|purge| Ok(purge.check(&confirmed)?));

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use fathom_device::Sys;
 use fathom_device::command::Played;
+use fathom_engines::EngineName;
+use fathom_flow::RunOptions;
 use fathom_model::LedgerEvent;
 
 use super::*;
@@ -68,9 +70,10 @@ impl Machine {
             purge: None,
             no_purge: false,
             force: false,
-            engine: "native".to_owned(),
-            max_written: None,
-            sim: Vec::new(),
+            options: RunOptions {
+                engine: Some(EngineName::Native),
+                ..RunOptions::default()
+            },
             campaign: None,
             logs: None,
         };
@@ -78,8 +81,14 @@ impl Machine {
         let config = shipped::config(&|_| None).unwrap();
         let options = ProvisionOptions {
             runs_dir: self.0.path().join("runs"),
-            settings: plan::settings(&config, &Overrides::default()).unwrap(),
-            fio: None,
+            settings: plan::settings(
+                &config,
+                &Overrides {
+                    options: how.options.clone(),
+                    ..Overrides::default()
+                },
+            )
+            .unwrap(),
             ledgers: self.ledgers(),
         };
         Provision::new(

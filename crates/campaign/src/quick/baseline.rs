@@ -47,7 +47,6 @@ pub struct Conditions {
 
 impl Conditions {
     /// The conditions of a run.
-    #[must_use]
     pub fn of(facts: &SeriesFacts) -> Self {
         Self {
             group: facts.group.clone(),
@@ -172,14 +171,12 @@ impl Baseline {
 
     /// `iops` in percent of the baseline's figure of this test: whole, rounded
     /// down. `None` when the baseline does not have the test.
-    #[must_use]
     pub fn percent(&self, test: &str, iops: u64) -> Option<u64> {
         Some(iops.saturating_mul(100) / *self.iops.get(test)?)
     }
 
     /// What makes percentages of it doubtful for figures of `engine`: another
     /// engine measured it. Baselines without an engine are fio's.
-    #[must_use]
     pub fn doubt_for(&self, engine: &str) -> Option<String> {
         let mine = self.engine.as_deref().unwrap_or("fio");
         (family(mine) != family(engine)).then(|| {
@@ -192,7 +189,6 @@ impl Baseline {
 
     /// What is to know when `tests` are given in percent of a baseline whose
     /// conditions are not known; `None` when they are.
-    #[must_use]
     pub fn caveat<'t>(&self, mut tests: impl Iterator<Item = &'t str>) -> Option<String> {
         let name = &self.name;
         match self.conditions {
@@ -208,7 +204,6 @@ impl Baseline {
     }
 
     /// Why no run under `conditions` can be given in percent of it; `None` when it can.
-    #[must_use]
     pub fn reason_not_to_use(&self, conditions: &Conditions) -> Option<String> {
         let name = &self.name;
         let mine = self.conditions.as_ref()?;
@@ -246,7 +241,6 @@ pub struct Shelf {
 impl Shelf {
     /// The shelf whose files lie in `dir`, which need not exist. Without one,
     /// where a user has no home, there are the shipped baselines.
-    #[must_use]
     pub fn new(dir: Option<PathBuf>) -> Self {
         Self { dir }
     }

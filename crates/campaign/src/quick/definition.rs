@@ -120,13 +120,11 @@ pub struct QuickTest {
 
 impl QuickTest {
     /// Whether it reads through the page cache, so that a high figure is memory's.
-    #[must_use]
     pub fn reads_through_cache(&self) -> bool {
         self.rw.contains("read") && !self.is_direct()
     }
 
     /// Whether it opens its files with `O_DIRECT`.
-    #[must_use]
     pub fn is_direct(&self) -> bool {
         self.options.iter().any(|option| option == "direct=1")
     }
@@ -134,7 +132,6 @@ impl QuickTest {
 
 impl SeriesGroup {
     /// A shipped group; `None` when there is none of this name.
-    #[must_use]
     pub fn shipped(name: &str) -> Option<Self> {
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| *shipped == name)?;
         Some(Self::parse(text, Path::new(name)).expect("a test parses every shipped group"))
@@ -189,7 +186,6 @@ impl SeriesGroup {
     /// What the group is called in output and records: its name, with its file
     /// when it is not a shipped one. Figures of groups called differently are
     /// not compared.
-    #[must_use]
     pub fn label(&self) -> String {
         match &self.file {
             None => self.name.clone(),
@@ -198,7 +194,6 @@ impl SeriesGroup {
     }
 
     /// Size in bytes of one set of files.
-    #[must_use]
     pub fn size_bytes(&self) -> u64 {
         parse_size(&self.size).expect("checked when the group was read")
     }
@@ -209,13 +204,11 @@ impl SeriesGroup {
     }
 
     /// Numbers of files of the sets the group works on, ascending.
-    #[must_use]
     pub fn sets(&self) -> BTreeSet<u32> {
         self.tests().map(|test| test.files).collect()
     }
 
     /// The group as the text of a group file.
-    #[must_use]
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a group holds strings and numbers only")
     }
@@ -276,7 +269,6 @@ impl SeriesGroup {
 }
 
 /// Names of all groups that `--group` takes without a path, shipped ones first.
-#[must_use]
 pub fn known(user_dir: Option<&Path>) -> Vec<String> {
     let mut names: Vec<String> = SHIPPED.iter().map(|(name, _)| (*name).to_owned()).collect();
     let files = user_dir.and_then(|dir| std::fs::read_dir(dir).ok());

@@ -122,7 +122,6 @@ pub struct Site {
 
 impl Site {
     /// Why an engine cannot run a test here; `None` when it can.
-    #[must_use]
     pub fn reason_to_skip(
         &self,
         order: &QuickRequest,
@@ -158,7 +157,6 @@ impl Site {
     }
 
     /// Everything an engine lacks for the tests of an order, each once.
-    #[must_use]
     pub fn lacks(&self, order: &QuickRequest, engine: Chosen) -> Vec<String> {
         let can_run = |test: &&QuickTest| engine_on(&order.group, test, &self.os).is_some();
         let lacks: BTreeSet<String> = order

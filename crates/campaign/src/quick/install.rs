@@ -39,7 +39,6 @@ pub fn judge(code: Option<i32>) -> Result<(), QuickError> {
 }
 
 /// The refusal where fio is missing and may not or cannot be installed.
-#[must_use]
 pub fn refusal(host: &str, may_install: bool) -> QuickError {
     QuickError::Missing(if may_install {
         format!(
@@ -55,7 +54,6 @@ pub fn refusal(host: &str, may_install: bool) -> QuickError {
 }
 
 /// Names of engines in what `fio --enghelp` prints: a headline, then one a line.
-#[must_use]
 pub fn parse_engines(text: &str) -> Vec<String> {
     let indented = |line: &&str| line.starts_with(char::is_whitespace);
     text.lines()

@@ -75,7 +75,6 @@ impl StepIops {
     }
 
     /// The figures, by step and job.
-    #[must_use]
     pub fn finish(self) -> BTreeMap<(String, String), f64> {
         let failed = self.failed;
         let mean = |((step, job), times): ((String, String), BTreeMap<usize, f64>)| {

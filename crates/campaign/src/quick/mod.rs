@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 
 use fathom_engine::Control;
 use fathom_engine_fio::version::Program;
-use fathom_engines::choice::{self, Chosen, MissingCapability, Wish};
+use fathom_engines::EngineName;
+use fathom_engines::choice::{self, Chosen, MissingCapability};
 use fathom_fleet::ssh::SshError;
 use fathom_model::{Event, Exit, FailureKind, RunStatus};
 use fathom_record::{Entries, Header, RecordError};
@@ -144,7 +145,6 @@ impl QuickError {
     }
 
     /// The exit code that fits.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::Definition { .. } | Self::NoGroup { .. } | Self::Order(_) | Self::Input(_) => {
@@ -220,7 +220,6 @@ pub struct SeriesPlace<'p> {
 
 impl<'p> SeriesPlace<'p> {
     /// A new record without a plan: of a series that is not of this machine's.
-    #[must_use]
     pub fn new(runs_dir: &'p Path) -> Self {
         Self {
             runs_dir,
@@ -255,7 +254,7 @@ impl<'h> PlannedSeries<'h> {
         let mut site = host.look(order.path.as_deref())?;
         let warnings = site.examine(order)?;
         let mut fio_lack = None;
-        if site.fio.is_none() && order.wish() != Wish::Native {
+        if site.fio.is_none() && order.options.engine() != EngineName::Native {
             match install(host, order, &site, observer) {
                 Ok(with_fio) => site = with_fio,
                 // The user named this fio: do not fall back to another engine.
@@ -284,7 +283,6 @@ impl<'h> PlannedSeries<'h> {
     }
 
     /// What it will do.
-    #[must_use]
     pub fn facts(&self) -> &SeriesFacts {
         &self.facts
     }
@@ -386,7 +384,7 @@ fn choose(
     };
     let with = |must_be_whole: bool| {
         choice::choose(
-            order.wish(),
+            order.options.engine(),
             || match &fio_lack {
                 Some(lack) => Err(MissingCapability::new(
                     FailureKind::FioMissing,

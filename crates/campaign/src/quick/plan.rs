@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_engines::choice::{Chosen, Wish};
+use fathom_engines::choice::Chosen;
 use fathom_flow::RunOptions;
 
 use fathom_model::environment::Target;
@@ -64,33 +64,23 @@ mod group_text {
 }
 
 impl QuickRequest {
-    /// The engine that is asked for.
-    #[must_use]
-    pub fn wish(&self) -> Wish {
-        Wish::named(&self.options.engine).unwrap_or_default()
-    }
-
     /// This machine, with the fio that is asked for.
-    #[must_use]
     pub fn here(&self) -> LocalHost {
         let fio = self.options.fio.clone();
         LocalHost { fio }
     }
 
     /// Run time in seconds of the timed tests.
-    #[must_use]
     pub fn runtime_s(&self) -> u32 {
         self.runtime_s.unwrap_or(self.group.runtime_s)
     }
 
     /// Size in bytes of each set of files.
-    #[must_use]
     pub fn size_bytes(&self) -> u64 {
         self.size_bytes.unwrap_or_else(|| self.group.size_bytes())
     }
 
     /// Bytes that all sets of files take.
-    #[must_use]
     pub fn total_bytes(&self) -> u64 {
         self.size_bytes()
             .saturating_mul(self.group.sets().len() as u64)
@@ -171,7 +161,6 @@ pub struct PlannedTest {
 
 impl SeriesFacts {
     /// What a run of `order` on the host of `site` with this engine will do.
-    #[must_use]
     pub fn new(order: &QuickRequest, site: &Site, engine: Chosen, warnings: Vec<String>) -> Self {
         let wanted = |test: &QuickTest| order.only.as_ref().is_none_or(|only| *only == test.name);
         let tests = order.group.series.iter().flat_map(|series| {
@@ -205,13 +194,11 @@ impl SeriesFacts {
     }
 
     /// Reads the facts of a record's header; `None` when it is no quick series.
-    #[must_use]
     pub fn of(header: &fathom_record::Header) -> Option<Self> {
         serde_json::from_value(header.facts.get(FACTS_KEY)?.clone()).ok()
     }
 
     /// The facts as a header holds them.
-    #[must_use]
     pub fn to_header(&self) -> serde_json::Map<String, serde_json::Value> {
         let value = serde_json::to_value(self).expect("facts hold strings and numbers only");
         serde_json::Map::from_iter([(FACTS_KEY.to_owned(), value)])
@@ -237,7 +224,6 @@ impl PlannedTest {
 
     /// The job file that runs the test. File names are relative: the engine is
     /// started in the folder of the test files, so that any path will do.
-    #[must_use]
     pub fn job_file(&self) -> String {
         let mut text = format!("[{}]\n", self.name);
         for option in &self.options {
@@ -248,7 +234,6 @@ impl PlannedTest {
     }
 
     /// The shell command that runs the test in `folder` without Fathom.
-    #[must_use]
     pub fn command(&self, folder: &Path) -> String {
         let quote = |argument: &String| fathom_jobfile::shell_quote(argument);
         let arguments: Vec<String> = fathom_jobfile::cmdline(&[self.spec()])

@@ -106,13 +106,11 @@ impl QuickRun {
     }
 
     /// What its figures depend on.
-    #[must_use]
     pub fn conditions(&self) -> Conditions {
         Conditions::of(&self.facts)
     }
 
     /// What makes its figures doubtful, a sentence each.
-    #[must_use]
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = self.facts.warnings.clone();
         if self.facts.shortened {
@@ -147,7 +145,6 @@ impl QuickRun {
     }
 
     /// The figures to rely on, by the tests' names.
-    #[must_use]
     pub fn iops(&self) -> BTreeMap<String, u64> {
         let figure = |test: &TestResult| {
             let iops = test.figures.as_ref()?.good_iops()?;
@@ -157,7 +154,6 @@ impl QuickRun {
     }
 
     /// The result of a test by its name.
-    #[must_use]
     pub fn test(&self, name: &str) -> Option<&TestResult> {
         self.tests.iter().find(|test| test.name == name)
     }

@@ -72,7 +72,6 @@ impl TestFigures {
     }
 
     /// Reads and writes per second together; `None` when nothing moved.
-    #[must_use]
     pub fn total_iops(&self) -> Option<u64> {
         match (self.read_iops, self.write_iops) {
             (None, None) => None,
@@ -81,7 +80,6 @@ impl TestFigures {
     }
 
     /// The figure, when the test ran to its end and nothing went wrong.
-    #[must_use]
     pub fn good_iops(&self) -> Option<u64> {
         self.total_iops()
             .filter(|_| self.failures.is_empty() && !self.interrupted)
@@ -99,7 +97,6 @@ pub struct Teller {
 
 impl Teller {
     /// A teller of the run with these facts.
-    #[must_use]
     pub fn new(facts: SeriesFacts) -> Self {
         Self {
             facts,

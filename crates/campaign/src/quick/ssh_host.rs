@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use fathom_device::Hold;
 use fathom_engine::Control;
-use fathom_engines::choice::{Chosen, MissingCapability, Wish};
+use fathom_engines::EngineName;
+use fathom_engines::choice::{Chosen, MissingCapability};
 use fathom_engines::select::EngineHandle;
 use fathom_fleet::ssh::fio::RemoteFio;
 use fathom_fleet::ssh::self_deploy::{self, Deployed, Received};
@@ -120,7 +121,6 @@ pub struct SshHost {
 
 impl SshHost {
     /// The machine at the other end of `session`.
-    #[must_use]
     pub fn new(session: SshSession) -> Self {
         Self {
             session: Rc::new(session),
@@ -484,7 +484,7 @@ fn send(
     };
     let carried = self_deploy::self_deploy(
         session,
-        &arguments(order),
+        &arguments(order)?,
         (runs_dir, INTERVAL),
         control,
         &mut told,
@@ -521,51 +521,30 @@ fn send(
     }
 }
 
-/// The command line for the Fathom over there.
-fn arguments(order: &QuickRequest) -> Vec<String> {
-    let mut args: Vec<String> = ["quick", "--events"].map(str::to_owned).to_vec();
-    // The program brings its own engine: nothing is installed on another
-    // machine unless fio is asked for.
-    if !order.may_install || order.wish() == Wish::Auto {
-        args.push("--no-install".into());
-    }
-    args.extend(order.words());
-    args
+/// The command line for the Fathom over there. It brings its own engine: nothing is installed
+/// on another machine unless fio is asked for.
+fn arguments(order: &QuickRequest) -> Result<Vec<String>, QuickError> {
+    let sent = QuickRequest {
+        may_install: order.may_install && order.options.engine() != EngineName::Auto,
+        ..order.clone()
+    };
+    Ok(vec![
+        "quick".to_owned(),
+        "--events".to_owned(),
+        sent.word()?,
+    ])
 }
 
 impl QuickRequest {
-    /// It as words of a command line behind `fathom quick`, for a Fathom that is
-    /// this very one on another machine.
-    #[must_use]
-    pub fn words(&self) -> Vec<String> {
-        let mut words = Vec::new();
-        let mut option = |name: &str, value: String| words.push(format!("{name}={value}"));
-        match &self.group.file {
-            // The same program has the same shipped groups; others travel as text.
-            None => option("--group", self.group.name.clone()),
-            Some(_) => option("--group-text", self.group.to_toml()),
-        }
-        option("--engine", self.wish().name().into());
-        let options = &self.options;
-        let time = |time: Duration| format!("{}us", time.as_micros());
-        for (name, value) in [
-            ("--runtime", self.runtime_s.map(|it| it.to_string())),
-            ("--size", self.size_bytes.map(|it| it.to_string())),
-            ("--fio", options.fio.as_deref().map(text)),
-            ("--max-time", options.max_time.map(time)),
-            (
-                "--max-written",
-                options.max_written.map(|it| it.to_string()),
-            ),
-            ("--max-errors", options.max_errors.map(|it| it.to_string())),
-        ] {
-            value.into_iter().for_each(|value| option(name, value));
-        }
-        words.extend(self.nocow.then(|| "--nocow".to_owned()));
-        words.extend(["--".into(), "here".into()]);
-        words.extend(self.path.as_deref().map(text));
-        words.extend(self.only.clone());
-        words
+    /// It as a word of a command line behind `fathom quick`, for a Fathom that is this very
+    /// one on another machine.
+    ///
+    /// # Errors
+    /// When a path in it is not UTF-8, which JSON cannot hold.
+    pub fn word(&self) -> Result<String, QuickError> {
+        let text = serde_json::to_string(self);
+        let text = text.map_err(|error| QuickError::Order(error.to_string()))?;
+        Ok(format!("--request={text}"))
     }
 }
 

@@ -70,7 +70,6 @@ impl Guards {
     }
 
     /// The guards that a plan wants, after a record was read.
-    #[must_use]
     pub fn after(plan: &ResolvedCampaign, history: &History) -> Self {
         let mut guards = Self::new(plan);
         for watched in guards.series.values_mut() {
@@ -83,7 +82,6 @@ impl Guards {
     }
 
     /// Why a step is left out after what has been measured; `None`: it is measured.
-    #[must_use]
     pub fn against(
         &self,
         plan: &ResolvedCampaign,

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use fathom_engine::existing::Owner;
 use fathom_engine::{Control, Request};
 use fathom_engines::select::EngineHandle;
-use fathom_fleet::MaxErrors;
 use fathom_flow::budget::Speed;
 use fathom_flow::error::RunError;
 use fathom_flow::identity::UsedPaths;
@@ -20,8 +19,8 @@ use fathom_flow::ledger::Ledgers;
 use fathom_flow::past::COMMAND;
 use fathom_flow::wants::Wants;
 use fathom_flow::{
-    Case, Checked, Extras, Finish, Flow, History, KeptPlan, PastStarts, PointOutcome, RunLog,
-    RunOptions, Task, file_names, identity, past, wants,
+    Case, Checked, Extras, Finish, Flow, History, KeptPlan, PastStarts, PointOutcome, RunLog, Task,
+    file_names, identity, past, wants,
 };
 use fathom_model::environment::Target;
 use fathom_model::{DevicePhase, Environment, Event};
@@ -69,14 +68,8 @@ pub struct CampaignOptions {
     /// The plan is a part of the campaign (`--only`): the logs do not say that
     /// the campaign has ended.
     pub partial: bool,
-    /// Most failed I/Os of each job; `None`: as many as it goes past.
-    pub max_errors: Option<MaxErrors>,
     /// The flags of the command line that made the plan: kept for `resume`.
     pub flags: serde_json::Value,
-    /// The fio to use, when not the one in PATH.
-    pub fio: Option<PathBuf>,
-    /// The device that the engine `sim` simulates, when not a healthy one.
-    pub sim: Option<PathBuf>,
     /// The ledgers of devices.
     pub ledgers: Ledgers,
 }
@@ -209,16 +202,15 @@ impl<'p> ReadyCampaign<'p> {
         }
         let folder = past::real(&plan.folder);
         let dut = folder.join(&plan.dut);
-        let sim = options.sim.as_deref();
         let mut wants = prepare::wants(plan, &folder)?;
-        let snia = preparing::snia(plan, &folder, &dut, sim)?;
+        let snia = preparing::snia(plan, &folder, &dut)?;
         for script in &snia {
             wants.add_flow(script, (&History::default(), Case::Best), &folder)?;
         }
-        let (selected, note) = wants.engine(&plan.settings.engine, options.fio.as_deref(), sim)?;
+        let (selected, note) = wants.engine(&plan.settings.options)?;
         let notice = (!snia.is_empty()).then(|| fathom_analysis::snia::NOTICE.to_owned());
         let known = plan.notes.iter().cloned().chain(notice);
-        let owner = Owner::of(record, &plan.settings.destroy);
+        let owner = Owner::of(record, &plan.settings.options.destroy);
         let (environment, refusal) = target(&selected, &wants, &dut, owner);
         let uses = match selected.is_simulated() {
             true => UsedPaths::default(),
@@ -318,7 +310,6 @@ impl<'p> ReadyCampaign<'p> {
     }
 
     /// Whether there is nothing left to do, not even to write down that the run has ended.
-    #[must_use]
     pub fn is_done(&self) -> bool {
         self.past.is_closed && self.todo.is_empty() && self.stages(Case::Best).is_empty()
     }
@@ -332,31 +323,26 @@ impl<'p> ReadyCampaign<'p> {
     }
 
     /// Failed measurements that stay as they are: `retry_failed` tries them again.
-    #[must_use]
     pub fn failed(&self) -> usize {
         self.failed
     }
 
     /// The record that it goes on with; `None`: it starts a new one.
-    #[must_use]
     pub fn record(&self) -> Option<&Path> {
         self.record.as_deref()
     }
 
     /// The engine that runs the points.
-    #[must_use]
     pub fn selected(&self) -> &EngineHandle {
         &self.checked.selected
     }
 
     /// What stands against writing to the target.
-    #[must_use]
     pub fn refusal(self) -> Option<RunError> {
         self.checked.refusal
     }
 
     /// What is to be known of the run.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.checked.notes
     }
@@ -449,15 +435,7 @@ impl<'p> ReadyCampaign<'p> {
             name: &records::name_of(&self.folder),
             device: Some(self.dut.clone()),
             work_dir: self.folder.clone(),
-            options: RunOptions {
-                destroy: settings.destroy.clone(),
-                engine: settings.engine.clone(),
-                fio: self.options.fio.clone(),
-                sim: self.options.sim.clone(),
-                max_time: settings.campaign_limit,
-                max_written: settings.care.max_written,
-                max_errors: self.options.max_errors,
-            },
+            options: settings.options.clone(),
             engine_needs: Vec::new(),
             interval: settings.interval,
             runs_dir: self.runs_dir,

@@ -28,7 +28,6 @@ pub struct Together {
 }
 
 /// The machines of a record, when it is one of several.
-#[must_use]
 pub fn machines_of(header: &Header) -> Option<Vec<String>> {
     serde_json::from_value(header.facts.get(kept::FACTS)?.clone()).ok()
 }
@@ -101,13 +100,11 @@ impl Together {
     }
 
     /// The record it goes on with; `None`: it starts a new one.
-    #[must_use]
     pub fn record(&self) -> Option<&Path> {
         self.record.as_deref()
     }
 
     /// What the machines are to do, with everything that the record tells of it.
-    #[must_use]
     pub fn job(&self, plan: &ResolvedCampaign, job: HostsJob) -> HostsJob {
         let points = plan.steps.iter().map(|step| &step.point);
         HostsJob {
@@ -132,7 +129,7 @@ impl Together {
         flags: Value,
         partial: bool,
     ) -> Result<Writer, RunError> {
-        let engine = &plan.settings.engine;
+        let engine = plan.settings.options.engine().name();
         let folder = past::real(&plan.folder);
         let writer = match &self.record {
             Some(dir) => Writer::reopen(dir)?,

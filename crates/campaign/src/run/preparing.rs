@@ -73,14 +73,18 @@ pub(super) fn snia(
     plan: &ResolvedCampaign,
     folder: &Path,
     dut: &Path,
-    sim: Option<&Path>,
 ) -> Result<Vec<Snia>, RunError> {
     if !plan.snia.is_something() {
         return Ok(Vec::new());
     }
-    let simulated = plan.settings.engine == "sim";
+    let options = &plan.settings.options;
+    let simulated = options.is_simulated();
     let capacity_bytes = match simulated {
-        true => Some(Sim::read(sim).map_err(RunError::Input)?.capacity_bytes()),
+        true => Some(
+            Sim::read(options.sim(0))
+                .map_err(RunError::Input)?
+                .capacity_bytes(),
+        ),
         false => capacity(dut),
     };
     let Some(capacity_bytes) = capacity_bytes else {
@@ -95,7 +99,7 @@ pub(super) fn snia(
         capacity_bytes,
         logical_block_bytes: logical_block(dut, simulated),
         simulated,
-        destroy: &plan.settings.destroy,
+        destroy: &options.destroy,
         logs,
     };
     let mut tests = plan.snia.scripts(&place).map_err(RunError::Input)?;
@@ -151,7 +155,12 @@ impl Maker<'_> {
             let reason = "the campaign begins on a purged device";
             let purging = Purging {
                 logs,
-                ..Purging::new(self.dut, want.clone(), &plan.settings.destroy, reason)
+                ..Purging::new(
+                    self.dut,
+                    want.clone(),
+                    &plan.settings.options.destroy,
+                    reason,
+                )
             };
             first.push((Purging::stage(), Rc::new(purging)));
         }
@@ -170,7 +179,6 @@ impl Maker<'_> {
 impl ResolvedCampaign {
     /// The stages that make the device ready, of a campaign that begins, each
     /// with its phase, if it goes so. The device need not be there.
-    #[must_use]
     pub fn stages(&self, luck: Case) -> Vec<(DevicePhase, Task)> {
         let dut = self.folder.join(&self.dut);
         let environment = fathom_device::environment(std::slice::from_ref(&dut));
@@ -186,7 +194,7 @@ impl ResolvedCampaign {
             folder: &self.folder,
         };
         // Of a device that is not there nothing is known: `snia_left_out` says so.
-        let tests = snia(self, &self.folder, &dut, None).unwrap_or_default();
+        let tests = snia(self, &self.folder, &dut).unwrap_or_default();
         let phases = self.phases().into_iter();
         let preparations: Vec<_> = phases
             .filter_map(|phase| Some((phase, maker.script(phase, FoundPhase::default())?)))
@@ -196,10 +204,9 @@ impl ResolvedCampaign {
 
     /// Why the SNIA tests that the configuration asks for are not among the
     /// stages of the plan; `None`: they are, or there are none.
-    #[must_use]
     pub fn snia_left_out(&self) -> Option<String> {
         let dut = self.folder.join(&self.dut);
-        let error = snia(self, &self.folder, &dut, None).err()?;
+        let error = snia(self, &self.folder, &dut).err()?;
         let tests = self.snia.tests.iter();
         let tests: Vec<&str> = tests.map(|(test, ..)| test.name()).collect();
         Some(format!(
@@ -267,7 +274,6 @@ impl ReadyCampaign<'_> {
 
     /// The stages that will be done before the points that are left, each with
     /// its phase, if it goes so: those of the SNIA tests, which purge, come first.
-    #[must_use]
     pub fn stages(&self, luck: Case) -> Vec<(DevicePhase, Task)> {
         let history = self.past.history.resumed();
         all_stages(&self.snia, &self.preparations(), history, luck)
@@ -276,7 +282,6 @@ impl ReadyCampaign<'_> {
     /// Why nothing more can be measured: the device was led to what is left and
     /// did not become steady for it, which is a result and is kept. The reason,
     /// with its numbers; `None`: something is left that can be done.
-    #[must_use]
     pub fn not_steady(&self) -> Option<String> {
         let script = CampaignScript::new(self);
         match outlook(&script, &self.past.history.resumed(), Case::Best) {
@@ -401,7 +406,7 @@ impl ReadyCampaign<'_> {
         if self.checked.selected.is_simulated() || !stages.iter().any(purges) {
             return None;
         }
-        let destroy = &self.plan.settings.destroy;
+        let destroy = &self.plan.settings.options.destroy;
         let purging = Purging::new(&self.dut, want, destroy, COMMAND);
         let checked = purging.find().and_then(|purge| {
             let confirmed = Confirmations(destroy.clone());

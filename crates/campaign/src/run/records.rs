@@ -94,7 +94,6 @@ pub fn current_of(
 }
 
 /// The engine that measured a campaign's record.
-#[must_use]
 pub fn engine_of(header: &Header) -> Option<String> {
     Some(CampaignFacts::read(header)?.engine)
 }

@@ -17,7 +17,6 @@ const NAMED_MAX: usize = 3;
 impl<'p> ReadyCampaign<'p> {
     /// What it will cost and what its limits leave out, a sentence each; nothing
     /// when nothing is left to do.
-    #[must_use]
     pub fn spending(&self) -> Vec<String> {
         match self.is_done() {
             true => Vec::new(),
@@ -30,7 +29,6 @@ impl<'p> ReadyCampaign<'p> {
 
     /// What is left to do costs so much, and so much of the drive's endurance: in
     /// one sentence, as far as it is known.
-    #[must_use]
     pub fn costs(&self) -> String {
         let left_out: BTreeSet<usize> = self.left_out().collect();
         let fits = |place: &usize| !left_out.contains(place);
@@ -115,7 +113,6 @@ impl<'p> ReadyCampaign<'p> {
     }
 
     /// What the limits leave out, in one sentence; `None`: nothing.
-    #[must_use]
     pub fn cut(&self) -> Option<String> {
         let left_out: Vec<&CampaignStep> = self
             .left_out()

@@ -64,7 +64,6 @@ const SAMPLES: u64 = 10;
 impl SniaChoices {
     /// As short as it can be, to see whether a test goes through: the same
     /// settings as DEBUG_QUICK_DEFAULTS of a campaign.
-    #[must_use]
     pub fn debug() -> Self {
         let second = Some(Duration::from_secs(1));
         Self {

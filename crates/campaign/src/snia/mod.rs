@@ -49,7 +49,6 @@ pub struct Snia {
 
 impl Snia {
     /// What the header of the record is to hold, so that it explains itself.
-    #[must_use]
     pub fn facts(&self) -> serde_json::Value {
         serde_json::json!([self.setup])
     }
@@ -190,7 +189,6 @@ impl Snia {
 
     /// The most that all rounds behind `history` write together, where the test
     /// ends by it.
-    #[must_use]
     pub fn rounds_write_bytes_max(&self, history: &History) -> Option<u64> {
         let parts = self.parts(history);
         let fills = parts.iter().find_map(|part| part.saturation.as_ref());
@@ -361,7 +359,6 @@ fn not_attained(setup: &Setup, part: &TestPart) -> String {
 }
 
 /// A part of a test as far as it has come.
-#[must_use]
 pub fn part_so_far(setup: &Setup, part: &str, history: &History) -> TestPart {
     let of_part = history.stages().iter().filter(|past| {
         let found = setup.part_of(&past.stage.id);

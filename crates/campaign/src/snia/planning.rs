@@ -57,7 +57,6 @@ impl SniaConfig {
     }
 
     /// Whether there is any.
-    #[must_use]
     pub fn is_something(&self) -> bool {
         !self.tests.is_empty()
     }

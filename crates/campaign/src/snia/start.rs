@@ -109,7 +109,6 @@ impl Act for PurgeAndCache {
 }
 
 /// The cache of a device as the set-up tells of it.
-#[must_use]
 pub fn write_cache(
     sys: &Sys,
     issue: &dyn Issue,

@@ -99,7 +99,6 @@ pub enum Comparator {
 
 impl Comparator {
     /// Whether it holds between these.
-    #[must_use]
     pub fn holds(self, figure: f64, limit: f64) -> bool {
         match self {
             Self::Less => figure < limit,
@@ -113,7 +112,6 @@ impl Comparator {
 
 impl AssertedFigure {
     /// The unit of its values, as documents name it.
-    #[must_use]
     pub fn unit(self) -> &'static str {
         match self {
             Self::Iops => "iops",
@@ -125,7 +123,6 @@ impl AssertedFigure {
     }
 
     /// A value of it for people; unlike `other`, if it is.
-    #[must_use]
     pub fn show(self, value: f64, other: f64) -> String {
         let short = |value: f64| match self {
             Self::Iops | Self::N => units::count(value),

@@ -112,14 +112,18 @@ pub(super) fn campaign(
 
 /// Whether a campaign can be a step of a plan file.
 fn check_plan(reading: &mut StudyReader, node: &TomlNode, plan: &ResolvedCampaign) {
-    let (settings, care) = (&plan.settings, &plan.settings.care);
+    let (options, care) = (&plan.settings.options, &plan.settings.care);
     for (is_set, symbol, instead) in [
         (
-            settings.campaign_limit.is_some(),
+            options.max_time.is_some(),
             "CAMPAIGN_TIMEOUT",
             "set max-time",
         ),
-        (care.max_written.is_some(), "MAX_WRITTEN", "set max-written"),
+        (
+            options.max_written.is_some(),
+            "MAX_WRITTEN",
+            "set max-written",
+        ),
         (
             care.over == Over::Refuse,
             "OVER_BUDGET_REFUSE",

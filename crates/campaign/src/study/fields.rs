@@ -88,7 +88,7 @@ impl StudyReader<'_> {
     }
 
     /// Whether a value is what a key takes; else what it takes.
-    fn fits(&self, form: KeyForm, node: &TomlNode) -> Result<(), String> {
+    pub(super) fn fits(&self, form: KeyForm, node: &TomlNode) -> Result<(), String> {
         let text = node.text();
         let is = |fits: bool, said: &str| if fits { Ok(()) } else { Err(said.to_owned()) };
         match form {

@@ -2,6 +2,11 @@
 //! "did you mean", the schema for editors and the check of docs/STUDIES.md are made
 //! from these tables.
 
+use std::sync::LazyLock;
+
+use clap::Args as _;
+use fathom_flow::RunOptions;
+
 /// What a key takes.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeyForm {
@@ -77,16 +82,52 @@ use KeyForm::{
 /// Most of what is counted.
 const MANY: u64 = u32::MAX as u64;
 
-/// The file's own keys.
-pub(super) const TOP: &[StudyKey] = keys! {
+/// The options of every run, from their one declaration.
+pub(super) static OPTIONS: LazyLock<Vec<StudyKey>> = LazyLock::new(|| {
+    let command = RunOptions::augment_args(clap::Command::new("run"));
+    command.get_arguments().map(of_argument).collect()
+});
+
+/// A key that takes what an option of the command line does. These are as many as there are
+/// options, and live as long as the program.
+fn of_argument(arg: &clap::Arg) -> StudyKey {
+    let kept = |text: String| -> &'static str { text.leak() };
+    let words = arg.get_possible_values();
+    let words = words.iter().map(|word| kept(word.get_name().to_owned()));
+    let words: Vec<&'static str> = words.collect();
+    let value = arg
+        .get_value_names()
+        .and_then(|names| Some(names.first()?.as_str()));
+    let form = match value {
+        _ if !words.is_empty() => Word(words.leak()),
+        Some("FILE") => File,
+        Some("TIME") => Time,
+        Some("BYTES") => Size,
+        Some("WORDS") => Texts,
+        _ => Text,
+    };
+    let about = arg.get_help().map(ToString::to_string).unwrap_or_default();
+    StudyKey {
+        name: kept(arg.get_long().unwrap_or_default().to_owned()),
+        form,
+        about: kept(about),
+    }
+}
+
+/// All keys of the file itself.
+pub(super) fn top() -> impl Iterator<Item = &'static StudyKey> + Clone {
+    let (before, after) = TOP.split_at(OPTIONS_AT);
+    before.iter().chain(OPTIONS.iter()).chain(after)
+}
+
+/// Where the options stand among [`TOP`]: behind the name.
+const OPTIONS_AT: usize = 2;
+
+/// The file's own keys, beside [`OPTIONS`].
+const TOP: &[StudyKey] = keys! {
     "format": Word(&["fathom.study/1"]), "The version of this format; the newest if absent.";
     "name": Text, "Name of the run; the file's name if absent.";
-    "engine": Word(&["auto", "fio", "native", "sim"]), "The engine that does the I/O.";
-    "sim": File, "The device that the engine sim simulates.";
     "interval": Time, "Time between two samples.";
-    "max-time": Time, "Longest time of the whole run: no step begins that would end later.";
-    "max-written": Size, "Most bytes that the whole run writes.";
-    "destroy": Texts, "Confirms that these devices may be overwritten: a serial number, a name in /dev/disk/by-id, or PATH=SIZE.";
     "hosts": Texts, "Machines to run on at once, over ssh.";
     "target": Table("target"), "What is measured.";
     "assert": Texts, "Conditions on the figures: \"STEP.read.iops >= 100k\".";

@@ -9,16 +9,19 @@
 //! judges its conditions by the document of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::{Args as _, FromArgMatches as _};
+use fathom_flow::RunOptions;
 use serde::{Deserialize, Serialize};
 
 use crate::CampaignError;
 use crate::error::{Fault, FilePosition, meant};
 use expand::{ExpandedStep, expanded, is_inline};
 use fields::{StudyFields, StudyReader};
-use keys::{HOST_TARGET, KINDS, STEP, StepKind, TARGET, TOP, of_kind};
+use keys::{HOST_TARGET, KINDS, KeyForm, OPTIONS, STEP, StepKind, TARGET, of_kind};
 use kinds::Measures;
 use tree::{PlanText, TomlNode};
 
@@ -79,7 +82,6 @@ pub struct StudyTargets {
 
 impl StudyTargets {
     /// What is measured on a host, or here.
-    #[must_use]
     pub fn of(&self, host: Option<&str>) -> Option<&Path> {
         let own = host.and_then(|host| self.hosts.get(host));
         own.or(self.path.as_ref()).map(PathBuf::as_path)
@@ -87,20 +89,13 @@ impl StudyTargets {
 }
 
 /// What holds for the whole of a plan file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct StudyOptions {
-    /// `auto`, `fio`, `native` or `sim`; `None`: as if nothing was said.
-    pub engine: Option<String>,
-    /// The device that `sim` simulates.
-    pub sim: Option<PathBuf>,
+    /// What every run can be told.
+    #[serde(flatten)]
+    pub run: RunOptions,
     /// Time between two samples.
     pub interval: Option<Duration>,
-    /// Longest time of the run.
-    pub max_time: Option<Duration>,
-    /// Most bytes that it writes.
-    pub max_written: Option<u64>,
-    /// Words that name what may be overwritten.
-    pub destroy: Vec<String>,
     /// The machines to run on; this one where there are none.
     pub hosts: Vec<String>,
 }
@@ -182,7 +177,7 @@ impl Study {
 
 /// Puts it together; wrong where there are faults.
 fn study(reading: &mut StudyReader, root: &TomlNode, path: &Path) -> Study {
-    reading.check(root.fields(), TOP.iter(), "a plan file");
+    reading.check(root.fields(), keys::top(), "a plan file");
     let fields = StudyFields(root);
     let options = options(reading, root);
     reading.is_on_hosts = !options.hosts.is_empty();
@@ -202,11 +197,6 @@ fn study(reading: &mut StudyReader, root: &TomlNode, path: &Path) -> Study {
 
 fn options(reading: &mut StudyReader, root: &TomlNode) -> StudyOptions {
     let fields = StudyFields(root);
-    let engine = fields.owned("engine");
-    if let Some(sim) = root.get("sim").filter(|_| engine.as_deref() != Some("sim")) {
-        let said = "sim describes a simulated device: set engine = \"sim\", too";
-        reading.fault(sim.span.start, said);
-    }
     let mut hosts: Vec<String> = Vec::new();
     for host in root.get("hosts").map_or(&[][..], TomlNode::items) {
         let name = host.text().unwrap_or_default();
@@ -219,14 +209,58 @@ fn options(reading: &mut StudyReader, root: &TomlNode) -> StudyOptions {
         }
     }
     StudyOptions {
-        engine,
-        sim: fields.text("sim").map(|file| reading.path(file)),
+        run: run_options(reading, root),
         interval: fields.time("interval"),
-        max_time: fields.time("max-time"),
-        max_written: fields.size("max-written"),
-        destroy: fields.texts("destroy"),
         hosts,
     }
+}
+
+/// The options of every run, read as the command line reads them.
+fn run_options(reading: &mut StudyReader, root: &TomlNode) -> RunOptions {
+    let mut all = vec!["run".to_owned()];
+    for key in OPTIONS.iter() {
+        let Some(node) = root.get(key.name) else {
+            continue;
+        };
+        let word = |value: &str| format!("--{}={value}", key.name);
+        let text = |node: &TomlNode| node.text().unwrap_or_default().to_owned();
+        let words: Vec<String> = match key.form {
+            KeyForm::Texts => node.items().iter().map(|it| word(&text(it))).collect(),
+            KeyForm::File => vec![word(&reading.path(&text(node)).to_string_lossy())],
+            KeyForm::Size => {
+                let bytes = StudyFields(root).size(key.name).unwrap_or_default();
+                vec![word(&bytes.to_string())]
+            }
+            _ => vec![word(&text(node))],
+        };
+        match parsed(&[&["run".to_owned()], &words[..]].concat()) {
+            Ok(_) => all.extend(words),
+            // What does not have the form of the key has been told.
+            Err(said) if reading.fits(key.form, node).is_ok() => {
+                reading.fault_of(root, key.name, said);
+            }
+            Err(_) => {}
+        }
+    }
+    let options = parsed(&all).unwrap_or_default();
+    if let Some(sim) = root.get("sim").filter(|_| !options.is_simulated()) {
+        let said = "sim describes a simulated device: set engine = \"sim\", too";
+        reading.fault(sim.span.start, said);
+    } else if let Err(said) = options.check_one() {
+        reading.fault_of(root, "fio", said);
+    }
+    options
+}
+
+fn parsed(words: &[String]) -> Result<RunOptions, String> {
+    let command = RunOptions::augment_args(clap::Command::new("run"));
+    let read = command.try_get_matches_from(words);
+    let read = read.and_then(|found| RunOptions::from_arg_matches(&found));
+    read.map_err(|error| {
+        error
+            .source()
+            .map_or_else(|| error.to_string(), ToString::to_string)
+    })
 }
 
 fn targets(reading: &mut StudyReader, root: &TomlNode, hosts: &[String]) -> StudyTargets {

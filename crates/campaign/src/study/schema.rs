@@ -3,12 +3,11 @@
 use fathom_device::purge::PurgeMethod;
 use serde_json::{Map, Value, json};
 
-use super::keys::{HOST_TARGET, KINDS, KeyForm, STEP, STEPS, StudyKey, TARGET, TOP, of_kind};
+use super::keys::{self, HOST_TARGET, KINDS, KeyForm, STEP, STEPS, StudyKey, TARGET, of_kind};
 
 /// The JSON Schema of a plan file.
-#[must_use]
 pub fn schema() -> Value {
-    let mut top = object(TOP.iter());
+    let mut top = object(keys::top());
     top.insert(
         "$schema".to_owned(),
         json!("https://json-schema.org/draft/2020-12/schema"),

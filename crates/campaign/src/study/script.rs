@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::Setup;
+use fathom_engines::EngineName;
 use fathom_flow::error::RunError;
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::{
@@ -36,8 +37,11 @@ impl StudyPrecondition {
         };
         let config = config.map_err(input)?;
         let overrides = Overrides {
-            destroy: options.destroy.clone(),
-            engine: Some(options.engine.clone()).filter(|name| !name.is_empty()),
+            options: RunOptions {
+                max_time: None,
+                max_written: None,
+                ..options.clone()
+            },
             ..Overrides::default()
         };
         let settings = plan::settings(&config, &overrides).map_err(input)?;
@@ -47,9 +51,7 @@ impl StudyPrecondition {
             purge: self.purge.clone(),
             no_purge: self.no_purge,
             force: self.force,
-            engine: settings.engine.clone(),
-            max_written: None,
-            sim: options.sim.iter().cloned().collect(),
+            options: settings.options.clone(),
             campaign: self.campaign.clone(),
             logs: None,
         };
@@ -60,7 +62,6 @@ impl StudyPrecondition {
         let options = provision::ProvisionOptions {
             runs_dir: PathBuf::new(),
             settings,
-            fio: options.fio.clone(),
             ledgers: Ledgers::of_user(),
         };
         let provision = Provision::new(how, vec![drive], config, options);
@@ -84,7 +85,7 @@ impl StudyQuick {
             may_install: false,
             dry_run: true,
             options: RunOptions {
-                engine: options.engine.clone(),
+                engine: options.engine,
                 ..RunOptions::default()
             },
         })
@@ -145,13 +146,11 @@ impl<'p> StudyScript<'p> {
     }
 
     /// The set-ups of the tests after SNIA's specification in it.
-    #[must_use]
     pub fn snia_setups(&self) -> &[Setup] {
         &self.setups
     }
 
     /// Job files that the engine must know, in whatever way it was chosen.
-    #[must_use]
     pub fn engine_needs(&self) -> &[String] {
         &self.engine_needs
     }
@@ -225,7 +224,7 @@ impl Assembly<'_, '_> {
                 self.script.one(Task { stage, work });
             }
             StudyAction::Snia(ask) => {
-                let simulated = options.is_simulated().then_some(options.sim.as_deref());
+                let simulated = options.is_simulated().then_some(options.sim(0));
                 let mut script = Snia::on(ask, device, simulated, &options.destroy)?;
                 script.setup.scope = scope;
                 self.script.setups.push(script.setup.clone());
@@ -271,8 +270,6 @@ impl Assembly<'_, '_> {
             Some(_) => has_begun(),
         };
         let options = run::CampaignOptions {
-            fio: self.options.fio.clone(),
-            sim: self.options.sim.clone(),
             ledgers: Ledgers::of_user(),
             ..run::CampaignOptions::default()
         };
@@ -384,9 +381,13 @@ impl Study {
     /// A campaign that has changed since the plan file was read, or wants an engine of
     /// its own.
     pub fn campaigns(&self, options: &RunOptions) -> Result<Vec<ResolvedCampaign>, RunError> {
-        let engine = Some(options.engine.clone()).filter(|name| !name.is_empty());
         let overrides = Overrides {
-            engine,
+            options: RunOptions {
+                destroy: Vec::new(),
+                max_time: None,
+                max_written: None,
+                ..options.clone()
+            },
             interval: self.options.interval,
             dut: self.targets.path.clone(),
             ..Overrides::default()
@@ -407,14 +408,14 @@ impl Study {
                     "the campaign in {folder} has changed since the plan file was read\n  to do: fathom run the plan file again"
                 ));
             }
-            let own = &plan.settings.engine;
-            if options.engine.is_empty() && own != "auto" {
+            let own = plan.settings.options.engine().name();
+            if options.engine.is_none() && own != EngineName::Auto.name() {
                 return refused(format!(
                     "{folder} is configured with ENGINE_{}, and one engine runs all steps\n  to do: engine = \"{own}\" in the plan file",
                     own.to_uppercase()
                 ));
             }
-            plan.settings.destroy.clone_from(&options.destroy);
+            plan.settings.options.destroy.clone_from(&options.destroy);
             plans.push(plan.within(&step.name));
         }
         Ok(plans)

@@ -47,7 +47,6 @@ impl fmt::Display for AssertionVerdict {
 }
 
 /// Judges each assertion by the figures of a run.
-#[must_use]
 pub fn evaluate(assertions: &[Assertion], run: &RunDocument) -> Vec<AssertionVerdict> {
     assertions
         .iter()
@@ -56,7 +55,6 @@ pub fn evaluate(assertions: &[Assertion], run: &RunDocument) -> Vec<AssertionVer
 }
 
 /// The exit code of a run that has ended well: whether all assertions hold.
-#[must_use]
 pub fn exit(verdicts: &[AssertionVerdict]) -> Exit {
     match verdicts.iter().all(|verdict| verdict.holds) {
         true => Exit::Success,

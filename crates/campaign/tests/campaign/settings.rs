@@ -8,6 +8,8 @@ use fathom_campaign::plan::{
     CampaignStep, Care, GuardPolicy, Overrides, ResolvedCampaign, RunSettings, plan,
 };
 use fathom_campaign::precondition::ActiveRange;
+use fathom_engines::EngineName;
+use fathom_flow::RunOptions;
 use fathom_flow::budget::Speed;
 use fathom_model::DevicePhase;
 
@@ -35,11 +37,14 @@ fn settings_come_from_the_configuration() {
     assert_eq!(
         campaign.plan().settings,
         RunSettings {
-            engine: "auto".to_owned(),
-            destroy: vec!["/dev/loop3=512MiB".to_owned()],
+            options: RunOptions {
+                engine: Some(EngineName::Auto),
+                destroy: vec!["/dev/loop3=512MiB".to_owned()],
+                max_time: Some(Duration::from_secs(8 * 3600)),
+                ..RunOptions::default()
+            },
             interval: Duration::from_secs(1),
             point_limit: Some(Duration::from_secs(90)),
-            campaign_limit: Some(Duration::from_secs(8 * 3600)),
             guard: Some(GuardPolicy::Worse(GuardRule {
                 points: 2,
                 noise_percent: 5
@@ -64,15 +69,18 @@ fn settings_come_from_the_configuration() {
 fn the_command_line_goes_over_the_configuration() {
     let campaign = Campaign::new("survey-10min");
     let overrides = Overrides {
-        engine: Some("native".to_owned()),
-        destroy: vec!["S123".to_owned()],
+        options: RunOptions {
+            engine: Some(EngineName::Native),
+            destroy: vec!["S123".to_owned()],
+            ..RunOptions::default()
+        },
         point_limit: Some(Duration::from_secs(5)),
         guard: Some(false),
         ..Overrides::default()
     };
     let plan = plan(&campaign.folder(), &no_env, &[], &overrides).unwrap();
-    assert_eq!(plan.settings.engine, "native");
-    assert_eq!(plan.settings.destroy, ["S123"]);
+    assert_eq!(plan.settings.options.engine, Some(EngineName::Native));
+    assert_eq!(plan.settings.options.destroy, ["S123"]);
     assert_eq!(plan.settings.point_limit, Some(Duration::from_secs(5)));
     assert_eq!(plan.settings.guard, None);
     assert!(plan.steps.iter().all(|step| !step.guarded));

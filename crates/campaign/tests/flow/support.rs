@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fathom_analysis::steady_state::{Ask, Metric, RoundSpan, WindowRule};
 use fathom_engine::Control;
+use fathom_engines::EngineName;
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::{
     Criterion, Ending, Fill, Finish, Flow, History, KeptPlan, Next, RoundPoint, RunOptions, Script,
@@ -152,8 +153,8 @@ impl Place {
             device: Some("/dev/none".into()),
             work_dir: "/".into(),
             options: RunOptions {
-                engine: "sim".into(),
-                sim: Some(self.path().join("device.toml")),
+                engine: Some(EngineName::Sim),
+                sim: vec![self.path().join("device.toml")],
                 ..RunOptions::default()
             },
             kept: KeptPlan::Tasks,

@@ -35,7 +35,7 @@ fn a_failed_point_is_a_row_with_its_reason_and_the_campaign_goes_on() {
         ["a 64 #1", "a 128 #1", "b 64 #1", "b 128 #1"]
     );
     // It has been mended.
-    std::fs::write(campaign.options.sim.as_ref().unwrap(), "").unwrap();
+    std::fs::write(campaign.plan.settings.options.sim(0).unwrap(), "").unwrap();
     assert_eq!(campaign.run().unwrap().status, RunStatus::Complete);
     assert_eq!(progress(&finish.dir).counts().done, 16);
 }
@@ -50,7 +50,7 @@ fn a_device_that_vanishes_ends_the_campaign() {
     assert_eq!((counts.done, counts.failed, counts.left), (3, 1, 12));
     assert!(!campaign.dir.path().join("logs/runs/END").exists());
     // It is back.
-    campaign.options.sim = None;
+    campaign.plan.settings.options.sim.clear();
     campaign.options.retry_failed = true;
     campaign.begin(RunStart::Resume);
     assert_eq!(campaign.run().unwrap().status, RunStatus::Complete);
@@ -76,7 +76,7 @@ fn a_device_that_stalls_costs_its_point_and_no_more() {
 #[test]
 fn no_point_begins_that_would_end_after_the_time_limit() {
     let mut campaign = Campaign::on("");
-    campaign.plan.settings.campaign_limit = Some(Duration::from_secs(20));
+    campaign.plan.settings.options.max_time = Some(Duration::from_secs(20));
     let finish = campaign.run().unwrap();
     assert_eq!(
         (finish.status, finish.no_room),
@@ -128,7 +128,7 @@ fn a_run_stops_cleanly_once_it_has_written_what_it_may() {
     assert!(all > 0);
     campaign.begin(RunStart::Again);
     let limit = all / 3;
-    campaign.plan.settings.care.max_written = Some(limit);
+    campaign.plan.settings.options.max_written = Some(limit);
     let finish = campaign.run().unwrap();
     assert_eq!(finish.status, RunStatus::Interrupted);
     assert_eq!((finish.no_room, finish.stopped), (1, None));
@@ -149,7 +149,7 @@ fn a_run_stops_cleanly_once_it_has_written_what_it_may() {
         matches!(last, Some(PointOutcome::Postponed(reason)) if reason.contains("that it may"))
     );
     // What was cut is measured once it may be.
-    campaign.plan.settings.care.max_written = None;
+    campaign.plan.settings.options.max_written = None;
     assert_eq!(campaign.run().unwrap().status, RunStatus::Complete);
 }
 
@@ -159,7 +159,7 @@ fn a_plan_that_wants_more_than_it_may_is_cut_or_refused_and_says_what_is_left_ou
     for step in &mut campaign.plan.steps {
         step.write_bytes = Some(1 << 30);
     }
-    campaign.plan.settings.care.max_written = Some(3 << 30);
+    campaign.plan.settings.options.max_written = Some(3 << 30);
     campaign.plan.settings.care.endurance_bytes = Some(1 << 40);
     let ready = campaign.ready().unwrap();
     let cut = ready.cut().unwrap();
@@ -180,7 +180,7 @@ fn a_plan_that_wants_more_than_it_may_is_cut_or_refused_and_says_what_is_left_ou
         refused.to_string().contains("--over-budget cut"),
         "{refused}"
     );
-    campaign.plan.settings.care.max_written = Some(16 << 30);
+    campaign.plan.settings.options.max_written = Some(16 << 30);
     assert_eq!(campaign.ready().unwrap().cut(), None);
 }
 
@@ -192,7 +192,7 @@ fn the_device_is_not_made_ready_for_a_point_that_there_is_no_room_for() {
         PreconditionMethod::SantaClara,
         dut,
     ));
-    campaign.plan.settings.campaign_limit = Some(Duration::from_secs(2));
+    campaign.plan.settings.options.max_time = Some(Duration::from_secs(2));
     let finish = campaign.run().unwrap();
     assert_eq!((finish.no_room, finish.spent), (16, None));
     let told = progress(&finish.dir);

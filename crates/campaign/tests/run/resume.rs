@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use fathom_campaign::run::RunStart;
+use fathom_engines::EngineName;
 use fathom_flow::error::RunError;
 use fathom_flow::plan_log::{Head, PLAN_FILE};
 use fathom_flow::progress::{PointCounts, Progress};
@@ -168,7 +169,7 @@ fn a_part_of_a_campaign_and_then_the_whole_go_into_one_record() {
 fn another_engine_does_not_go_on_in_the_record() {
     let mut campaign = Campaign::on("");
     campaign.run().unwrap();
-    campaign.plan.settings.engine = "native".into();
+    campaign.plan.settings.options.engine = Some(EngineName::Native);
     campaign.plan.dut = "file".into();
     for step in &mut campaign.plan.steps {
         step.job_text = step.job_text.replace("/dev/nothing", "file");

@@ -12,7 +12,9 @@ use fathom_campaign::plan::{
 use fathom_campaign::run::{CampaignOptions, RunStart, ready};
 use fathom_campaign::snia::SniaConfig;
 use fathom_engine::Control;
+use fathom_engines::EngineName;
 use fathom_flow::Finish;
+use fathom_flow::RunOptions;
 use fathom_flow::error::RunError;
 use fathom_flow::progress::Progress;
 use fathom_model::{DevicePhase, Event, Point};
@@ -76,11 +78,13 @@ impl Campaign {
             folder: dir.path().to_owned(),
             dut: "/dev/nothing".into(),
             settings: RunSettings {
-                engine: "sim".into(),
-                destroy: vec![],
+                options: RunOptions {
+                    engine: Some(EngineName::Sim),
+                    sim: vec![sim],
+                    ..RunOptions::default()
+                },
                 interval: Duration::from_secs(1),
                 point_limit: None,
-                campaign_limit: None,
                 guard: None,
                 progress_logs: true,
                 care: Care::default(),
@@ -92,10 +96,7 @@ impl Campaign {
         let mut campaign = Self {
             dir,
             plan,
-            options: CampaignOptions {
-                sim: Some(sim),
-                ..CampaignOptions::default()
-            },
+            options: CampaignOptions::default(),
             control: Control::default(),
         };
         campaign.steps(&["a", "b"], &[1]);

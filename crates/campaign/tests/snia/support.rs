@@ -7,6 +7,7 @@ use std::time::Duration;
 use fathom_analysis::snia::{DriveClass, Findings, RoundCollector, Setup, SniaTest, find};
 use fathom_campaign::snia::{FACTS, Snia, SniaChoices};
 use fathom_engine::Control;
+use fathom_engines::EngineName;
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::{Act, ActionContext, ActionResult, Finish, Flow, KeptPlan, RunOptions};
 use fathom_model::{Event, StageEnd};
@@ -93,8 +94,8 @@ impl Place {
             device: Some("/dev/nothing".into()),
             work_dir: "/".into(),
             options: RunOptions {
-                engine: "sim".into(),
-                sim: Some(self.dir.path().join("device.toml")),
+                engine: Some(EngineName::Sim),
+                sim: vec![self.dir.path().join("device.toml")],
                 ..RunOptions::default()
             },
             kept: KeptPlan::Tasks,

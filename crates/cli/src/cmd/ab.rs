@@ -12,10 +12,11 @@ use serde::{Deserialize, Serialize};
 
 use super::compare::GateArgs;
 use super::hosts::{HostArgs, SharedHosts};
-use super::job::{Setting, duration, run as job};
+use super::job::{Setting, run as job};
 use super::planned::Plan;
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
+use fathom_flow::options::duration;
 
 mod mount_point;
 pub mod show;

@@ -2,7 +2,6 @@
 //! its configuration.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use fathom_campaign::plan::{self, Overrides, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
@@ -11,18 +10,20 @@ use fathom_jobfile::variables::variable;
 use fathom_sheet::style::wrap;
 use serde::{Deserialize, Serialize};
 
-use super::job::duration;
 use super::{ExitError, Global};
 use crate::out;
 
 /// Which campaign, and which part of it.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
 pub struct CampaignArgs {
     /// Folder of the campaign
     #[arg(short = 'C', value_name = "DIR", default_value = ".")]
+    #[serde(skip)]
     pub dir: PathBuf,
     /// Only this test, folder, series, profile or job file; * and ? as in a shell
     #[arg(long, value_name = "PART")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub only: Vec<Only>,
 }
 
@@ -52,21 +53,18 @@ impl CampaignArgs {
     }
 }
 
-/// What may be spent on a plan.
-#[derive(Debug, Clone, Default, clap::Args)]
+/// What else may be spent on a plan.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
 pub struct Budget {
-    /// Longest time of this start: no point begins that would end later
-    #[arg(long, visible_alias = "limit", value_name = "TIME", value_parser = duration)]
-    pub max_time: Option<Duration>,
-    /// Most that may be written to the device, in all starts of this record (20T)
-    #[arg(long, value_name = "BYTES", value_parser = super::size)]
-    pub max_written: Option<u64>,
     /// What becomes of a plan that wants more than that
     #[arg(long, value_name = "HOW", value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub over_budget: Option<OverBudget>,
     /// Terabytes that the drive is rated for (TBW of its data sheet), to tell what
     /// share of them is written
     #[arg(long, value_name = "TB", value_parser = terabytes)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub endurance_tbw: Option<u64>,
 }
 
@@ -85,11 +83,8 @@ pub fn terabytes(text: &str) -> Result<u64, String> {
 
 impl Budget {
     /// With these over what the configuration says.
-    #[must_use]
     pub fn over(&self, overrides: Overrides) -> Overrides {
         Overrides {
-            campaign_limit: self.max_time,
-            max_written: self.max_written,
             endurance_bytes: self.endurance_tbw,
             over: self.over_budget.map(|over| match over {
                 OverBudget::Cut => Over::Cut,

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Command};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
@@ -24,9 +24,9 @@ use fathom_engine_fio::version::Program;
 
 use fathom_model::text;
 
+use super::RUNS;
 use super::campaign::CampaignArgs;
 use super::quick::{shelf, xdg};
-use super::{Cli, RUNS};
 
 /// Names the shell that asks.
 pub const VARIABLE: &str = "FATHOM_COMPLETE";
@@ -71,7 +71,7 @@ pub fn entry() -> Option<ExitCode> {
 
 /// The command line with the values of its arguments, and nothing in it that no help tells.
 fn offered() -> Command {
-    let command = Cli::command();
+    let command = super::options::command();
     let hidden = command.get_subcommands().filter(|it| it.is_hide_set());
     let hidden: Vec<String> = hidden.map(|it| it.get_name().to_owned()).collect();
     let command = hidden.iter().enumerate().fold(command, |command, (n, it)| {
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn every_row_has_an_argument() {
-        let root = Cli::command();
+        let root = super::super::options::command();
         let mut open: Vec<Command> = root.get_subcommands().cloned().collect();
         let mut unused: Vec<_> = VALUES.iter().collect();
         while let Some(command) = open.pop() {

@@ -10,10 +10,11 @@ use fathom_engine::Control;
 use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::hosts::{self, HostsJob, kept};
 use fathom_fleet::local::FleetError;
+use fathom_flow::RunOptions;
 use fathom_model::{Event, Exit, RunDocument, RunStatus};
 use fathom_record::{EVENTS, Header, Writer};
 use fathom_sheet::style::{Style, Tone};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::dry::{DryHosts, DryRun, SentFile, quoted};
@@ -37,23 +38,28 @@ const OPEN_FILES: u64 = 64;
 const HOST_FILE_BYTES_MAX: u64 = 256 << 10;
 
 /// Several machines instead of this one.
-#[derive(Debug, Clone, Default, clap::Args)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
 #[command(next_help_heading = "On several machines")]
 pub struct HostArgs {
     /// Run on these machines at once, over ssh: hosts with commas, or a file with
     /// one a line; nothing has to be installed there but what the engine needs
     #[arg(long, value_name = "HOST,…", value_delimiter = ',')]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<String>,
     /// Go on when machines are lost or refuse, as long as so many take part to the
     /// end [default: all]
     #[arg(long, value_name = "N", requires = "hosts")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_hosts: Option<u32>,
     /// Let one machine take part under several names: it counts several times
     #[arg(long, requires = "hosts")]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub allow_same_host: bool,
     /// What the host file of the last start said of variables.
     #[arg(skip)]
+    #[serde(skip_serializing_if = "HostVariables::is_empty")]
     pub variables: HostVariables,
 }
 
@@ -172,8 +178,14 @@ fn of_file(path: &Path, variables: &mut HostVariables) -> Result<Vec<String>, St
 }
 
 /// The header of a record of several machines.
-pub fn header(name: &str, command: &str, names: &[String], job: &HostsJob) -> Header {
+pub fn header(
+    (name, command): (&str, &str),
+    options: &RunOptions,
+    names: &[String],
+    job: &HostsJob,
+) -> Header {
     let mut header = Header::new(name, command);
+    header.label.clone_from(&options.label);
     header.environment = Some(fathom_device::environment(&[]));
     header.variables = fathom_jobfile::variables::read();
     let words: Vec<_> = std::env::args_os()
@@ -197,6 +209,8 @@ pub struct HostedPlan<'h> {
     pub name: &'h str,
     /// The command in records.
     pub command: &'h str,
+    /// What it is told.
+    pub options: &'h RunOptions,
     /// Job files that its record keeps: name and text.
     pub job_files: Vec<(String, String)>,
     /// What is to be known of the run.
@@ -211,7 +225,12 @@ impl HostedPlan<'_> {
         }
         let control = signals::control()?;
         let begin = || {
-            let header = header(self.name, self.command, self.names, self.job);
+            let header = header(
+                (self.name, self.command),
+                self.options,
+                self.names,
+                self.job,
+            );
             let writer = Writer::create(&global.runs, &header).map_err(record_error)?;
             if !self.job_files.is_empty() {
                 let folder = writer.jobs_dir().map_err(record_error)?;

@@ -5,11 +5,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use clap::CommandFactory;
 use clap_mangen::Man;
 use fathom_model::Exit;
 
-use super::{Cli, Global, groups, write_named};
+use super::{Global, groups, write_named};
 use crate::out;
 
 /// Write the manual pages of all commands into a folder, or print the first one
@@ -24,7 +23,7 @@ pub struct Args {
 }
 
 pub fn run(_global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    let mut command = Cli::command();
+    let mut command = super::options::command();
     command.build();
     let Some(dir) = &args.dir else {
         out::line(page(&command)?.trim_end());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use fathom_device::threads::NoThread;
-use fathom_fleet::{MaxErrors, named_file};
+use fathom_fleet::named_file;
 use fathom_model::refusal::REFUSAL_SCHEMA;
 use fathom_model::{Exit, RefusalDocument, RefusalFinding};
 use fathom_record::Tag;
@@ -83,21 +83,6 @@ pub mod steady;
 mod study;
 pub mod tune;
 pub mod watch;
-
-/// How many failed I/Os are too many, of every command that runs jobs.
-#[derive(Debug, Clone, Copy, Default, clap::Args)]
-pub struct ErrorLimit {
-    /// Fail when more I/Os of a job fail than this number, or share in percent, though the job
-    /// goes on after them (continue_on_error, ignore_error)
-    #[arg(long, value_name = "N|P%")]
-    pub max_errors: Option<MaxErrors>,
-}
-
-/// Reads a number of bytes of the command line: `64M`, `1GiB`, `20T`.
-fn size(text: &str) -> Result<u64, String> {
-    let bytes = fathom_model::units::parse_size(text);
-    bytes.ok_or_else(|| "not a size like 64M or 20T".to_owned())
-}
 
 /// What stands below the list of commands; the exit codes are those of [`Exit`].
 const AFTER_HELP: &str = "\

@@ -5,8 +5,11 @@ use std::error::Error as _;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
+use clap::{
+    Arg, ArgAction, ArgMatches, Args as _, Command, CommandFactory as _, FromArgMatches as _,
+};
 use fathom_analysis::snia::SniaTest;
+use fathom_flow::RunOptions;
 use fathom_model::Exit;
 
 use super::metrics::Exporter;
@@ -17,6 +20,9 @@ use super::{Cli, ExitError, groups, meant, notify};
 const NOT_OFFERED: &str = "\
 quick: destroy: a quick series writes to files only
 quick: sim: a quick series measures a file system, and a simulated device has none
+plan: destroy sim fio max-errors label: a plan touches nothing
+resume: label: a run keeps the label that it was begun with; fathom runs tag adds to what is said of it
+snia resume: label: a run keeps the label that it was begun with; fathom runs tag adds to what is said of it
 provision: require: it makes drives ready, and its figures are no results
 provision: hosts: drives have other names on each machine; provision them there, or by a plan file with hosts
 snia: hosts: a test is about a drive of one machine; run it there, or as a step of a plan file with hosts
@@ -25,24 +31,27 @@ tune: hosts: drives have other names on each machine; tune them there
 tune: sim: a simulated device has no settings
 purge: hosts: drives have other names on each machine; purge them there
 purge: max-time max-written: a purge that is cut short leaves a device of unknown content; --list says what each method takes
-purge: engine sim: a purge gives a device its own commands, and no engine takes part
+purge: engine sim fio max-errors: a purge gives a device its own commands, and no engine takes part
 cluster: hosts: its machines are the nodes of the cluster; --ninstances says how many servers there are
 cluster: max-time max-written: its limits are those of each phase; --maxwait, --runtime, --fsz-gb
+cluster: fio: the image of the pods has its own
+cluster: max-errors: fio itself counts the errors of its servers
 cluster: destroy: it writes only to volumes that it has claimed itself
 cluster: sim: no simulated device has a storage class";
 
-/// What kinds of runs take of the options of a command that is for several kinds. What is
+/// What kinds of runs take of the options of a command that is for several kinds; `*`: those
+/// of every run, but for those in [`NOT_OFFERED`]. What is
 /// not among these is refused by name where it is given; options of every command, and of
 /// everything that measures, are taken by all.
 const TAKEN: &str = "\
-run FILE.toml: dry-run destroy engine sim fio max-time max-written max-errors hosts min-hosts allow-same-host
+run FILE.toml: dry-run * hosts min-hosts allow-same-host
 plan FILE.toml:
-resume quick: C dry-run engine fio max-time max-written max-errors hosts min-hosts allow-same-host
-resume prio: C dry-run destroy engine fio max-time max-written max-errors hosts min-hosts allow-same-host
-resume plan: C dry-run destroy engine sim fio max-time max-written max-errors hosts min-hosts allow-same-host
-resume snia: C dry-run destroy max-time max-written
-resume provision: C dry-run destroy engine fio max-time max-written over-budget endurance-tbw
-resume purge: C dry-run destroy";
+resume quick: C dry-run * hosts min-hosts allow-same-host
+resume prio: C dry-run * hosts min-hosts allow-same-host
+resume job run: C dry-run * hosts min-hosts allow-same-host
+resume snia: C dry-run *
+resume provision: C dry-run * over-budget endurance-tbw
+resume purge: C dry-run *";
 
 /// What was given on the command line, of the options that not every kind of run takes.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +98,16 @@ impl GivenOptions {
             (of == kind).then(|| options.split_whitespace().collect::<Vec<_>>())
         });
         let taken = taken.unwrap_or_default();
-        match self.0.iter().find(|given| !taken.contains(&given.as_str())) {
+        let command = kind.strip_prefix("resume ").unwrap_or(kind);
+        let runs = RunOptions::augment_args(Command::new("run"));
+        let is_of_run = |name: &str| {
+            let mut all = runs.get_arguments();
+            taken.contains(&"*") && all.any(|arg| arg.get_long() == Some(name))
+        };
+        let is_taken = |name: &str| {
+            taken.contains(&name) || is_of_run(name) && why_not(command, name).is_none()
+        };
+        match self.0.iter().find(|given| !is_taken(given)) {
             None => Ok(()),
             Some(option) => {
                 let dashes = if option.chars().count() == 1 {
@@ -97,7 +115,6 @@ impl GivenOptions {
                 } else {
                     "--"
                 };
-                let command = kind.strip_prefix("resume ").unwrap_or(kind);
                 let why = why_not(command, option);
                 let why = why.map_or_else(String::new, |why| format!(": {why}"));
                 let message =
@@ -138,11 +155,8 @@ pub fn why_not(command: &str, option: &str) -> Option<&'static str> {
         .find_map(|(name, options, why)| (name == command && is_it(&options)).then_some(why))
 }
 
-/// Reads the command line. An option that a command does not take says why.
-///
-/// # Errors
-/// What is wrong with it, or the help that was asked for.
-pub fn parse() -> Result<Cli, clap::Error> {
+/// The whole command line. An option that a command does not take is hidden, and says why.
+pub fn command() -> Command {
     let mut command = groups::grouped(Cli::command());
     for (name, options, why) in not_offered() {
         let leaves = match &*name {
@@ -154,6 +168,15 @@ pub fn parse() -> Result<Cli, clap::Error> {
             command = below(command, leaf, &|it| explained(it, &options, why));
         }
     }
+    command
+}
+
+/// Reads the command line.
+///
+/// # Errors
+/// What is wrong with it, or the help that was asked for.
+pub fn parse() -> Result<Cli, clap::Error> {
+    let mut command = command();
     let matches = command.try_get_matches_from_mut(std::env::args_os());
     let matches = matches.map_err(|error| {
         let told = error
@@ -260,7 +283,7 @@ mod tests {
     }
 
     fn table() -> String {
-        let root = Cli::command();
+        let root = command();
         let heads = OPTIONS.map(|option| format!("`--{option}`")).join(" | ");
         let mut text = format!(
             "| command | {heads} |\n|---{}|\n",

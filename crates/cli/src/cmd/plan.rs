@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use fathom_campaign::plan::{CampaignStep, Overrides, ResolvedCampaign};
+use fathom_flow::RunOptions;
 use fathom_flow::budget::{Cost, Endurance, Over, Speed};
 use fathom_flow::ledger::Ledgers;
+use fathom_flow::options::size;
 use fathom_model::{DevicePhase, Exit, units};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::Tone;
@@ -46,8 +48,10 @@ pub struct Args {
     repeat: Option<u32>,
     /// How fast the device writes, per second (900M): bounds what jobs without a size write.
     /// Without it the speed of a PCIe link is taken, where there is one
-    #[arg(long, value_name = "BYTES", value_parser = super::size)]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
     write_speed: Option<u64>,
+    #[command(flatten)]
+    options: RunOptions,
     #[command(flatten)]
     budget: Budget,
 }
@@ -119,6 +123,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         return super::study::plan(global, file);
     }
     let overrides = args.budget.over(Overrides {
+        options: args.options.clone(),
         repeat: args.repeat,
         ..Overrides::default()
     });
@@ -235,7 +240,7 @@ fn document<'p>(plan: &'p ResolvedCampaign, means: &Means) -> Document<'p> {
         schema: "fathom.plan/1",
         folder: plan.folder.display().to_string(),
         dut: plan.dut.display().to_string(),
-        engine: &plan.settings.engine,
+        engine: plan.settings.options.engine().name(),
         totals: PlanTotals {
             steps: plan.steps.len() - means.left_out.len(),
             stages: means.stages.len(),
@@ -379,7 +384,7 @@ fn totals(plan: &ResolvedCampaign, means: &Means) -> Grid {
         " (not there)"
     };
     line("device", format!("{}{there}", plan.dut.display()));
-    line("engine", plan.settings.engine.clone());
+    line("engine", plan.settings.options.engine().name().to_owned());
     if !means.stages.is_empty() {
         line("stages", means.stages.len().to_string());
     }

@@ -8,7 +8,7 @@ use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::{HostArgs, usage};
-use super::{Global, ab, find, job, prio, quick, soak, study, tune};
+use super::{Global, ab, find, job, prio, quick, run, soak, study, tune};
 
 /// The plan of a run, of every kind.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,6 +22,7 @@ pub enum Plan {
     Ab(Box<ab::AbPlan>),
     Tune(Box<tune::TunePlan>),
     Study(Box<study::StudyPlan>),
+    Campaign(Box<run::CampaignRequest>),
 }
 
 impl Plan {
@@ -43,6 +44,7 @@ impl Plan {
                 plan.study.be_on(host, here);
             }
             Self::Prio(plan) => plan.config.outdir = Some(folder.join("out")),
+            Self::Campaign(request) => request.which.dir = folder.to_owned(),
         }
         Ok(self)
     }
@@ -58,6 +60,7 @@ impl Plan {
             Self::Ab(plan) => &mut plan.job.options,
             Self::Tune(plan) => &mut plan.job.options,
             Self::Study(plan) => &mut plan.options,
+            Self::Campaign(request) => &mut request.options,
         }
     }
 
@@ -65,7 +68,7 @@ impl Plan {
     /// for every start.
     pub fn confirm_as_written(&mut self) {
         if let Self::Study(plan) = self {
-            let words = plan.study.options.destroy.iter().cloned();
+            let words = plan.study.options.run.destroy.iter().cloned();
             plan.options.destroy.extend(words);
         }
     }
@@ -78,7 +81,7 @@ impl Plan {
             Self::Find(plan) => Some(&plan.job),
             Self::Ab(plan) => Some(&plan.job),
             Self::Tune(plan) => Some(&plan.job),
-            Self::Prio(_) | Self::Quick(_) | Self::Study(_) => None,
+            Self::Prio(_) | Self::Quick(_) | Self::Study(_) | Self::Campaign(_) => None,
         }
     }
 
@@ -128,6 +131,8 @@ impl Plan {
             Self::Ab(plan) => plan.run(global, record, dry_run),
             Self::Tune(plan) => plan.run(global, record, dry_run),
             Self::Study(plan) => plan.run(global, record, dry_run),
+            // Its own record is the folder's: a campaign goes on by itself.
+            Self::Campaign(request) => request.run(global, dry_run),
         }
     }
 }

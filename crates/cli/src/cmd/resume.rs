@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::elsewhere::{HostErrand, OtherHost};
 use super::planned::Plan;
 use super::run::{Flags, failed};
-use super::{Cli, Command, ExitError, Global, provision, purge, show, snia};
+use super::{Cli, Command, ExitError, Global, provision, purge, run_args, show, snia};
 use crate::out;
 
 /// Go on with a run that was stopped or killed
@@ -57,10 +57,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
     let mut flags = args.flags.clone();
     let given = &global.given;
-    let runs_dir = flags.which.runs_dir(global);
+    let runs_dir = flags.request.which.runs_dir(global);
     if args.run.is_none()
-        && is_campaign(&flags.which.dir)
-        && let Some(dir) = run::current(&flags.which.dir, &runs_dir).map_err(failed)?
+        && is_campaign(&flags.request.which.dir)
+        && let Some(dir) = run::current(&flags.request.which.dir, &runs_dir).map_err(failed)?
     {
         as_started(&Entries::open(&dir)?.header);
         return super::run::resume(global, flags, Some(&dir));
@@ -86,7 +86,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
                     &dir,
                     run::current(&head.folder, &within.runs).map_err(failed)?,
                 )?;
-                flags.which.dir = head.folder;
+                flags.request.which.dir = head.folder;
             }
             super::run::resume(&absolute(&within), flags, Some(&dir))
         }
@@ -113,12 +113,13 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             let kind = match header.command.split(' ').next() {
                 Some("quick") => ("resume quick", "going on with a quick series"),
                 Some("prio") => ("resume prio", "going on with priorities"),
-                _ => ("resume plan", "going on with a plan"),
+                _ => ("resume job run", "going on with a plan"),
             };
             given.must_be_of(kind.0, kind.1)?;
-            plan.must_be_on(flags.hosts())?;
-            flags.apply(plan.options());
-            flags.must_fit(plan.options())?;
+            plan.must_be_on(&flags.request.hosts)?;
+            let options = plan.options();
+            options.again(&flags.request.options).map_err(failed)?;
+            options.check_one().map_err(run_args::usage)?;
             plan.confirm_as_written();
             plan.run(&within, Some(dir), flags.dry_run)
         }

@@ -68,6 +68,8 @@ pub(in crate::cmd) struct RunRow {
     pub name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// As it ended, or that it cannot be read.
     pub status: String,
     #[serde(skip)]
@@ -181,6 +183,7 @@ pub(in crate::cmd) fn unreadable(run: &ListedRun) -> RunRow {
         id: run.id.clone(),
         name: None,
         command: run.command.clone(),
+        label: None,
         status: "unreadable".to_owned(),
         tone: Tone::Bad,
         started: rfc3339(run.started_ms),
@@ -208,6 +211,7 @@ fn readable(dir: &Path, summary: RunSummary) -> RunRow {
         figure: doc.as_ref().and_then(figure),
         name: Some(summary.name),
         command: Some(summary.command),
+        label: summary.label,
         status: status.to_string(),
         tone: match status {
             RunStatus::Complete => Tone::Good,
@@ -248,7 +252,9 @@ fn figure(doc: &RunDocument) -> Option<Figure> {
 }
 
 fn table(runs: &[RunRow]) -> Grid {
-    let mut grid = Grid::new([
+    let has_label = runs.iter().any(|run| run.label.is_some());
+    let label = has_label.then(|| words("label", 1));
+    let own = [
         words("run", 0),
         words("command", 2),
         words("status", 0),
@@ -257,13 +263,15 @@ fn table(runs: &[RunRow]) -> Grid {
         figures("IOPS", 0),
         figures("bandwidth", 1),
         figures("size", 3),
-    ]);
+    ];
+    let mut grid = Grid::new(own.into_iter().chain(label).collect::<Vec<_>>());
     for run in runs {
         let figure = |text: fn(Figure) -> String| {
             run.figure
                 .map_or_else(GridCell::default, |f| text(f).into())
         };
-        grid.line([
+        let label = has_label.then(|| GridCell::from(run.label.clone().unwrap_or_default()));
+        let own = [
             GridCell::from(run.id.as_str()),
             run.command
                 .as_deref()
@@ -286,7 +294,8 @@ fn table(runs: &[RunRow]) -> Grid {
             }),
             figure(|figure| units::bytes_per_second(figure.bw_bytes)),
             units::bytes(run.folder_bytes as f64).into(),
-        ]);
+        ];
+        grid.line(own.into_iter().chain(label).collect::<Vec<_>>());
     }
     grid
 }

@@ -343,6 +343,7 @@ fn shown(run: RunRow, tags: Vec<String>) -> ListedRow {
         id: run.id,
         name: run.name.unwrap_or_default(),
         command: run.command.unwrap_or_default(),
+        label: run.label,
         status: run.status,
         verdict: run.verdict,
         started: run.started,

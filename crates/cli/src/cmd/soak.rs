@@ -13,10 +13,11 @@ use serde::{Deserialize, Serialize};
 
 use super::Global;
 use super::hosts::{HostArgs, HostedPlan};
-use super::job::{Setting, duration, run as job};
+use super::job::{Setting, run as job};
 use super::planned::Plan;
 use super::run_args::RunArgs;
 use crate::out;
+use fathom_flow::options::duration;
 
 /// Run a job for hours, with figures of each hour, and say whether they drift
 #[derive(Debug, clap::Args)]
@@ -90,6 +91,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 impl SoakPlan {
     /// Runs it on several machines, each period at once.
     fn on_hosts(self, global: &Global, hosts: &HostArgs, dry_run: bool) -> anyhow::Result<Exit> {
+        let options = self.job.options.clone();
         let text = self.job.files.first();
         let text = text.map(|file| (file.file_name.clone(), file.text.clone()));
         let (period, name) = (self.period, self.job.name.clone());
@@ -100,6 +102,7 @@ impl SoakPlan {
             job: &job,
             name: &name,
             command: COMMAND,
+            options: &options,
             job_files: text.into_iter().collect(),
             notes: Vec::new(),
         };

@@ -9,9 +9,9 @@ use fathom_analysis::steady_state::{
 use fathom_model::{Direction, Exit};
 use fathom_report::steady::{self, Length, Question, RecordVerdicts};
 
-use super::job::duration;
 use super::{ExitError, Global, show};
 use crate::out;
+use fathom_flow::options::duration;
 
 /// Window of fio's rule: what a campaign's pre-conditioning takes
 /// (campaigns/kconfig/steady-state.kconfig, IOPS_WD_SS_MEAN_LIMIT_DUR), as do

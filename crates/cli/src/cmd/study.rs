@@ -54,22 +54,14 @@ fn meant(path: &Path, mut error: ExitError) -> ExitError {
 impl StudyPlan {
     fn read(path: &Path, flags: &Flags) -> anyhow::Result<Self> {
         let study = Study::read(path, &variable).map_err(|error| meant(path, exit_error(error)))?;
-        let of_file = &study.options;
-        let mut options = RunOptions {
-            destroy: of_file.destroy.clone(),
-            engine: of_file.engine.clone().unwrap_or_default(),
-            sim: of_file.sim.clone(),
-            max_time: of_file.max_time,
-            max_written: of_file.max_written,
-            ..RunOptions::default()
-        };
-        flags.over(&mut options);
+        let mut options = study.options.run.clone();
+        options.over(&flags.request.options).map_err(failed)?;
         Ok(Self { study, options })
     }
 
     /// Runs it here, or on the machines that are named.
     fn anywhere(self, global: &Global, flags: &Flags, dry_run: bool) -> anyhow::Result<Exit> {
-        let mut hosts = flags.hosts().clone();
+        let mut hosts = flags.request.hosts.clone();
         if hosts.hosts.is_empty() {
             hosts.hosts.clone_from(&self.study.options.hosts);
         }
@@ -88,6 +80,7 @@ impl StudyPlan {
             job: &job,
             name: &self.study.name,
             command: COMMAND,
+            options: &self.options,
             job_files: Vec::new(),
             notes: Vec::new(),
         };

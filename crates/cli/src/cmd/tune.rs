@@ -22,7 +22,6 @@ use super::job::run as job;
 use super::planned::Plan;
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
-use crate::engine::EngineOrSim;
 use crate::out;
 
 /// Pairs of a first look at a setting: what takes more is small.
@@ -77,7 +76,7 @@ pub struct TunePlan {
 
 /// Runs it.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
-    if args.run.engine == EngineOrSim::Sim {
+    if args.run.options.is_simulated() {
         let what = "a simulated device has no settings";
         return Err(ExitError::new(Exit::Usage, what).into());
     }
@@ -148,7 +147,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 /// Whether values may be tried before the run: a dry run changes nothing, and a run that
 /// will be refused does not either.
 fn may_try(args: &Args) -> bool {
-    let confirmed = Confirmations(args.run.destroy.clone());
+    let confirmed = Confirmations(args.run.options.destroy.clone());
     let writes = !args.load.rw.ends_with("read");
     !args.run.dry_run && (!writes || safety::check_write(&args.device, &confirmed).is_ok())
 }

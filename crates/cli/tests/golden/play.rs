@@ -137,7 +137,11 @@ impl Play {
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         let code = output.status.code().unwrap();
         self.head(&format!("fathom {command} → {code}"));
-        self.add(&shortened(&stdout));
+        let told = match stdout.starts_with(['{', '[']) {
+            true => flat(&stdout),
+            false => without_texts(&stdout),
+        };
+        self.add(&shortened(&told));
         if !stderr.is_empty() {
             self.head("stderr");
             self.add(&order(&stderr));
@@ -251,6 +255,50 @@ fn words(command: &str) -> Vec<&str> {
     words
 }
 
+/// A document whose lists have a line for each entry, and its objects one for each field; what
+/// stands deeper is in that line, of which a long one is a hash at its end.
+fn flat(document: &str) -> String {
+    const DEEPEST: usize = 4;
+    let mut lines: Vec<String> = Vec::new();
+    for line in document.lines() {
+        let text = line.trim_start();
+        let depth = line.len() - text.len();
+        let is_end = text.starts_with(['}', ']']);
+        match lines.last_mut() {
+            Some(last) if depth > DEEPEST || depth == DEEPEST && is_end => {
+                last.push(' ');
+                last.push_str(text);
+            }
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines.iter().map(|line| within(line)).collect()
+}
+
+/// A dry run in which job files behind the first are hashes: their document has them, too.
+fn without_texts(told: &str) -> String {
+    let mut out = String::new();
+    let mut texts = 0;
+    let mut hidden = Hidden::default();
+    let mut is_text = false;
+    for line in told.lines() {
+        let is_of_text = line.starts_with("#   ");
+        texts += usize::from(is_of_text && !is_text);
+        is_text = is_of_text;
+        if is_text && texts > 1 {
+            hidden.hide(line, 0, &mut out);
+        } else {
+            hidden.tell(&mut out, "lines of a job file");
+            out += &format!("{line}\n");
+        }
+    }
+    hidden.tell(&mut out, "lines of a job file");
+    match told.ends_with('\n') {
+        true => out,
+        false => out.trim_end().to_owned(),
+    }
+}
+
 /// A document without its middle, where it is long.
 fn shortened(text: &str) -> String {
     if text.len() <= OUTPUT_MAX {
@@ -323,8 +371,15 @@ fn compact(events: &str) -> String {
 }
 
 fn cut(line: &str) -> String {
-    let is_header = !line.contains("\"event\":");
-    if is_header || line.len() <= LINE_MAX {
+    match line.contains("\"event\":") {
+        true => within(line),
+        false => format!("{line}\n"),
+    }
+}
+
+/// A line whose rest is a hash where it is long.
+fn within(line: &str) -> String {
+    if line.len() <= LINE_MAX {
         return format!("{line}\n");
     }
     let (begin, rest) = line.split_at(line.floor_char_boundary(LINE_MAX));

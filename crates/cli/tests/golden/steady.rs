@@ -44,7 +44,7 @@ fn snia(snapshot: &str, test: &str, device: &str) {
 
 #[test]
 fn snia_iops() {
-    snia("snia-iops", "iops", "");
+    snia("snia-iops", "iops --mixes 100/0,0/100 --blocks 64k,4k", "");
 }
 
 #[test]

@@ -50,10 +50,7 @@ fn said(output: &std::process::Output) -> String {
 #[test]
 fn the_quick_series_runs_on_three_machines_test_by_test() {
     let data = folders::<3>();
-    let lab = match lab(&data) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("the_quick_series_runs_on_three_machines", &reason),
-    };
+    let lab = require!(lab(&data));
     let bench = Bench::new();
     fs::write(bench.0.path().join("small.toml"), GROUP).unwrap();
     let place = lab.data().display().to_string();
@@ -102,10 +99,7 @@ fn the_quick_series_runs_on_three_machines_test_by_test() {
 #[test]
 fn a_refusal_of_one_machine_keeps_all_from_writing() {
     let data = folders::<2>();
-    let lab = match lab(&data) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_refusal_of_one_machine", &reason),
-    };
+    let lab = require!(lab(&data));
     let bench = Bench::new();
     // Not made by the series: it is not touched, on either machine.
     fs::create_dir(data[1].path().join("stb-testdir")).unwrap();
@@ -136,10 +130,7 @@ fn a_refusal_of_one_machine_keeps_all_from_writing() {
 #[test]
 fn a_soak_and_a_plan_file_run_on_two_machines_at_once() {
     let data = folders::<2>();
-    let lab = match lab(&data) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_soak_and_a_plan_file_on_two_machines", &reason),
-    };
+    let lab = require!(lab(&data));
     let bench = Bench::new();
     let job = bench.job(&null_job(1));
     let hosts = ["--hosts", "m1,m2"];
@@ -243,10 +234,7 @@ fn steps_begun(bench: &Bench, wanted: usize) {
 #[test]
 fn a_campaign_on_three_machines_goes_on_after_one_has_died() {
     let data = folders::<3>();
-    let lab = match lab(&data) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_campaign_on_three_machines", &reason),
-    };
+    let lab = require!(lab(&data));
     let bench = Bench::new();
     campaign(&bench, &lab, &data);
     let hosts = ["run", "--hosts", "m1,m2,m3", "--json", "-q"];
@@ -298,10 +286,7 @@ fn a_campaign_on_three_machines_goes_on_after_one_has_died() {
 #[test]
 fn a_campaign_goes_on_without_a_machine_and_later_with_it() {
     let data = folders::<2>();
-    let lab = match lab(&data) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_campaign_goes_on_without_a_machine", &reason),
-    };
+    let lab = require!(lab(&data));
     let bench = Bench::new();
     campaign(&bench, &lab, &data);
     // It cannot be reached: the other one goes on alone.
@@ -348,10 +333,7 @@ fn priorities_are_measured_on_a_disk_of_each_machine_and_refused_where_one_has_n
         [Err(reason), _] | [_, Err(reason)] => return skip(name, &reason),
     };
     let data = folders::<2>();
-    let lab = match lab(&data) {
-        Ok(lab) => lab,
-        Err(reason) => return skip(name, &reason),
-    };
+    let lab = require!(lab(&data));
     for (folder, disk) in data.iter().zip(&disks) {
         node(folder.path(), disk);
     }

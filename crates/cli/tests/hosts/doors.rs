@@ -1,6 +1,6 @@
 //! Many connections at a time, and several that lead to one machine.
 
-use fathom_testkit::Sshd;
+use fathom_testkit::{Sshd, require};
 
 use super::*;
 
@@ -27,10 +27,7 @@ fn quick_cleanup(bench: &Bench, ssh: &str, names: &str, limit: &str) -> std::pro
 #[test]
 fn many_hosts_behind_a_narrow_door_are_all_reached() {
     let narrow = Sshd::configured(&[], "MaxStartups 2:100:2\n");
-    let sshd = match narrow {
-        Ok(sshd) => sshd,
-        Err(reason) => return skip("many_hosts_behind_a_narrow_door", &reason),
-    };
+    let sshd = require!(narrow);
     let done = quick_cleanup(&Bench::new(), &sshd.command(), &names(12), "-Sn 64");
     let said = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(0), "{said}\n{}", sshd.log());
@@ -69,10 +66,7 @@ fn the_limit_of_open_files_is_raised_or_named() {
 fn one_machine_under_two_names_takes_part_once() {
     let tmp = TempDir::with_prefix("fathom-same-").unwrap();
     let environment = [("TMPDIR", tmp.path().to_str().unwrap())];
-    let sshd = match Sshd::new(&environment) {
-        Ok(sshd) => sshd,
-        Err(reason) => return skip("one_machine_under_two_names", &reason),
-    };
+    let sshd = require!(Sshd::new(&environment));
     let bench = Bench::new();
     let job = bench.job("[a]\nioengine=null\nrw=randread\nsize=1m\n");
     let run = |more: &[&str]| {

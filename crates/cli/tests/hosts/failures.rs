@@ -2,14 +2,11 @@
 //! behind on any of them.
 
 use super::*;
-use fathom_testkit::{signal, stat_fields};
+use fathom_testkit::{require, signal, stat_fields};
 
 #[test]
 fn a_machine_killed_in_mid_run_is_named() {
-    let lab = match Lab::new(4, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_machine_killed_in_mid_run", &reason),
-    };
+    let lab = require!(Lab::new(4, &[]));
     let bench = Bench::new();
     let run = running(&bench, &lab, "m1,m2,m3,m4", &["--min-hosts", "3"]);
     lab.kill_sessions(2);
@@ -32,10 +29,7 @@ fn a_machine_killed_in_mid_run_is_named() {
 /// The agent alone is killed: what it began ends with it.
 #[test]
 fn an_agent_killed_in_mid_run_takes_its_jobs_with_it() {
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("an_agent_killed_in_mid_run", &reason),
-    };
+    let lab = require!(Lab::new(2, &[]));
     let bench = Bench::new();
     let run = running(&bench, &lab, "m1,m2", &[]);
     let agents = lab.processes(1).into_iter();
@@ -59,10 +53,7 @@ fn an_agent_killed_in_mid_run_takes_its_jobs_with_it() {
 /// A cable that is pulled: nobody is told, neither here nor there.
 #[test]
 fn a_machine_that_is_cut_off_is_named_and_ends_by_itself() {
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_machine_that_is_cut_off", &reason),
-    };
+    let lab = require!(Lab::new(2, &[]));
     let bench = Bench::new();
     let job = bench.job(&null_job(600));
     let args = ["job", "run", &job, "--json", "-q", "--hosts", "m1,m2"];
@@ -80,10 +71,7 @@ fn a_machine_that_is_cut_off_is_named_and_ends_by_itself() {
 
 #[test]
 fn an_interrupt_and_a_kill_leave_nothing_on_the_machines() {
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("an_interrupt_and_a_kill", &reason),
-    };
+    let lab = require!(Lab::new(2, &[]));
     let bench = Bench::new();
     let run = running(&bench, &lab, "m1,m2", &[]);
     signal(&run, "-INT");
@@ -105,13 +93,8 @@ fn an_interrupt_and_a_kill_leave_nothing_on_the_machines() {
 /// before anything runs on any of them.
 #[test]
 fn a_machine_that_cannot_take_part_is_told_before_anything_runs() {
-    let lab = match Lab::new(4, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_machine_that_cannot_take_part", &reason),
-    };
-    if let Err(reason) = lab.fill_tmp(3) {
-        return skip("a_machine_that_cannot_take_part", &reason);
-    }
+    let lab = require!(Lab::new(4, &[]));
+    require!(lab.fill_tmp(3));
     let bench = Bench::new();
     let job = bench.job(&null_job(1));
     lab.forget_key(1);
@@ -148,14 +131,8 @@ fn a_machine_that_cannot_take_part_is_told_before_anything_runs() {
 /// A job that one of the machines must not run is refused by that machine.
 #[test]
 fn a_device_that_one_machine_must_not_write_is_refused_there() {
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_device_that_one_machine", &reason),
-    };
-    let disk = match fathom_testkit::LoopDevice::new(1 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip("a_device_that_one_machine", &reason),
-    };
+    let lab = require!(Lab::new(2, &[]));
+    let disk = require!(fathom_testkit::LoopDevice::new(1 << 20));
     let bench = Bench::new();
     let target = disk.path().display();
     let text = format!("[a]\nfilename={target}\nrw=write\nbs=4k\nsize=64k\n");
@@ -188,10 +165,7 @@ fn owner(pid: u32) -> String {
 /// machine or on others that share the folder.
 #[test]
 fn only_what_was_surely_left_behind_is_removed_by_the_next_run() {
-    let lab = match Lab::new(1, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("only_what_was_surely_left_behind", &reason),
-    };
+    let lab = require!(Lab::new(1, &[]));
     let folder = |name: &str, line: Option<&str>| {
         let folder = lab.tmp(0).join(format!("fathom-{name}-sent"));
         fs::create_dir(&folder).unwrap();
@@ -248,10 +222,7 @@ fn owned_by(pid: u32) -> Vec<PathBuf> {
 #[test]
 fn the_folders_of_a_killed_driver_are_private_and_removed_by_the_next_run() {
     use std::os::unix::fs::PermissionsExt as _;
-    let lab = match Lab::new(1, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("the_folders_of_a_killed_driver", &reason),
-    };
+    let lab = require!(Lab::new(1, &[]));
     let bench = Bench::new();
     let job = bench.job(&null_job(600));
     let args = ["job", "run", &job, "-q", "--hosts", "m1"];

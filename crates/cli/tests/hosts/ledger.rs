@@ -19,10 +19,7 @@ fn entered(state: &Path) -> u64 {
 #[test]
 fn every_machine_keeps_the_ledger_of_its_own_devices() {
     let name = "every_machine_keeps_the_ledger_of_its_own_devices";
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip(name, &reason),
-    };
+    let lab = fathom_testkit::require!(Lab::new(2, &[]));
     let bench = Bench::new();
     let text = format!(
         "[a]\ndirectory={}\nrw=write\nbs=64k\nsize=2m\nfilename_format=f.$jobnum\n",

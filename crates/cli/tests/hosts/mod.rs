@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use fathom_testkit::{FaultFs, Lab, ProgramUnderTest, SmallFs, await_that, skip};
+use fathom_testkit::{FaultFs, Lab, ProgramUnderTest, SmallFs, await_that, require, skip};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -149,10 +149,7 @@ fn running(bench: &Bench, lab: &Lab, hosts: &str, args: &[&str]) -> Child {
 
 #[test]
 fn four_machines_make_one_record_and_nothing_stays_behind() {
-    let lab = match Lab::new(4, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("four_machines_make_one_record", &reason),
-    };
+    let lab = require!(Lab::new(4, &[]));
     let bench = Bench::new();
     let text = null_job(2)
         + "[b]\nstonewall\nioengine=null\nrw=randwrite\nsize=1g\nrate_iops=100\ntime_based\nruntime=1\n";
@@ -224,24 +221,15 @@ fn four_machines_make_one_record_and_nothing_stays_behind() {
 /// One host slow, one out of space: seen at their lines and at the sum.
 #[test]
 fn a_slow_machine_and_a_full_one_do_not_hide_in_the_sum() {
-    let slow = match FaultFs::new() {
-        Ok(slow) => slow,
-        Err(reason) => return skip("a_slow_machine_and_a_full_one", &reason),
-    };
-    let small = match SmallFs::new(16 << 20, "") {
-        Ok(small) => small,
-        Err(reason) => return skip("a_slow_machine_and_a_full_one", &reason),
-    };
+    let slow = require!(FaultFs::new());
+    let small = require!(SmallFs::new(16 << 20, ""));
     let good = [0, 1, 2].map(|_| TempDir::with_prefix("fathom-good-").unwrap());
     let data: Vec<&Path> = good
         .iter()
         .map(TempDir::path)
         .chain([slow.path()])
         .collect();
-    let lab = match Lab::new(4, &data) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("a_slow_machine_and_a_full_one", &reason),
-    };
+    let lab = require!(Lab::new(4, &data));
     let bench = Bench::new();
     // Five times as long as the rate allows. That others are not called slow is
     // proven with figures (analysis::hosts): here the machine may make them so.

@@ -47,10 +47,7 @@ fn values_go_to_machines_beside_the_job_file_as_it_was_written() {
 
 #[test]
 fn each_machine_replaces_what_the_driving_one_does_not_know() {
-    let lab = match Lab::new(2, &[]) {
-        Ok(lab) => lab,
-        Err(reason) => return skip("each_machine_replaces", &reason),
-    };
+    let lab = fathom_testkit::require!(Lab::new(2, &[]));
     let bench = Bench::new();
     let run = |job: &str, more: &[&str]| {
         let args = ["job", "run", job, "--engine=native", "--hosts=m1,m2"];

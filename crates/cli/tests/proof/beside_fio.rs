@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_testkit::{FaultFs, LoopDevice, Throttle, Zram, await_that, skip};
+use fathom_testkit::{FaultFs, LoopDevice, Throttle, Zram, await_that, require, skip};
 use serde_json::Value;
 
 use crate::proof::Folder;
@@ -128,12 +128,8 @@ fn both_engines_find_the_latency_of_a_slow_file_system() {
     const DELAY_MS: f64 = 2.0;
     /// The engines read the CPU's counter, whose speed they have measured.
     const CLOCK: f64 = 0.99;
-    let test = "both_engines_find_the_latency_of_a_slow_file_system";
     let ready = fathom_testkit::program("fio").and_then(|_| FaultFs::new());
-    let slow = match ready {
-        Ok(slow) => slow,
-        Err(reason) => return skip(test, &reason),
-    };
+    let slow = require!(ready);
     let file = slow.path().join("f");
     fs::write(&file, vec![1u8; 1 << 20]).unwrap();
     let folder = Folder::new();
@@ -176,9 +172,7 @@ fn moved(doc: &Value) -> Vec<(u64, u64)> {
 #[test]
 fn trims_of_a_device_are_fios() {
     let test = "trims_of_a_device_are_fios";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     const BYTES: u64 = 16 << 20;
     let (disk, zram) = (LoopDevice::new(BYTES), Zram::new(BYTES));
     let mut devices = Vec::new();
@@ -225,10 +219,7 @@ fn trims_of_a_device_are_fios() {
 /// Which I/O is a read is drawn, so only the sums are fixed.
 #[test]
 fn mixes_and_splits_move_what_fio_moves() {
-    let test = "mixes_and_splits_move_what_fio_moves";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     let jobs = [
         ("rw=randrw\nrwmixread=70\nbs=4k\nsize=4m", true, 0.7),
         ("rw=rw\nrwmixwrite=25\nbs=4k\nsize=4m", true, 0.75),

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use fathom_model::FailureKind;
 use fathom_testkit::{
-    FaultFs, FaultOp, ProgramUnderTest, await_that, deny, signal_until_it_ends, skip,
+    FaultFs, FaultOp, ProgramUnderTest, await_that, deny, require, signal_until_it_ends,
 };
 use serde_json::Value;
 
@@ -49,15 +49,7 @@ fn events(run: &Path) -> String {
 
 #[test]
 fn buffers_that_cannot_be_locked_are_used_unregistered() {
-    let under = match little_locked_memory() {
-        Ok(under) => under,
-        Err(reason) => {
-            return skip(
-                "buffers_that_cannot_be_locked_are_used_unregistered",
-                &reason,
-            );
-        }
-    };
+    let under = require!(little_locked_memory());
     let folder = Folder::new();
     folder.job(URING);
     let (doc, code) = folder.document(&under, &["--engine=native"]);
@@ -97,15 +89,7 @@ fn ways_to_the_kernel_that_are_closed_are_named_before_anything_is_touched() {
         (libc::ENOSYS, &aio, "libaio", "there is no Linux AIO here"),
     ];
     for (errno, calls, engine, said) in cases {
-        let under = match deny(errno, calls) {
-            Ok(under) => under,
-            Err(reason) => {
-                return skip(
-                    "ways_to_the_kernel_that_are_closed_are_named_before_anything_is_touched",
-                    &reason,
-                );
-            }
-        };
+        let under = require!(deny(errno, calls));
         let folder = Folder::new();
         folder.job(&format!(
             "[a]\nrw=write\nsize=64k\nfilename=f\nioengine={engine}\n"
@@ -130,12 +114,8 @@ fn ways_to_the_kernel_that_are_closed_are_named_before_anything_is_touched() {
 /// SIGKILL: whoever waited for Fathom waited for the device.
 #[test]
 fn a_run_ends_although_its_device_never_answers() {
-    let test = "a_run_ends_although_its_device_never_answers";
     for (engine, rw) in [("psync", "randread"), ("libaio", "randwrite")] {
-        let stalled = match FaultFs::new() {
-            Ok(stalled) => stalled,
-            Err(reason) => return skip(test, &reason),
-        };
+        let stalled = require!(FaultFs::new());
         // What the first run leaves behind keeps its file open for writing.
         let files = ["first", "second"].map(|name| stalled.path().join(name));
         for file in &files {
@@ -194,10 +174,7 @@ fn a_run_ends_although_its_device_never_answers() {
 /// end it.
 #[test]
 fn a_process_of_fio_that_cannot_end_is_told_and_left_behind() {
-    let stalled = match FaultFs::new() {
-        Ok(stalled) => stalled,
-        Err(reason) => return skip("a_process_of_fio_that_cannot_end", &reason),
-    };
+    let stalled = require!(FaultFs::new());
     let file = stalled.path().join("f");
     fs::write(&file, vec![1u8; 1 << 20]).unwrap();
     stalled.hold_reads_from(1);
@@ -229,10 +206,7 @@ fn a_process_of_fio_that_cannot_end_is_told_and_left_behind() {
 #[test]
 fn a_file_system_whose_server_dies_is_an_io_error() {
     for engine in ["psync", "libaio", "io_uring", "posixaio"] {
-        let mut dying = match FaultFs::new() {
-            Ok(dying) => dying,
-            Err(reason) => return skip("a_file_system_whose_server_dies_is_an_io_error", &reason),
-        };
+        let mut dying = require!(FaultFs::new());
         let file = dying.path().join("f");
         fs::write(&file, vec![1u8; 1 << 20]).unwrap();
         let folder = Folder::new();
@@ -266,11 +240,7 @@ fn a_file_system_whose_server_dies_is_an_io_error() {
 /// counted; `--max-errors` draws the line elsewhere.
 #[test]
 fn failed_reads_that_a_job_goes_past_come_to_the_same_verdict_with_both_engines() {
-    let test = "failed_reads_that_a_job_goes_past_come_to_the_same_verdict_with_both_engines";
-    let faulty = match FaultFs::new() {
-        Ok(faulty) => faulty,
-        Err(reason) => return skip(test, &reason),
-    };
+    let faulty = require!(FaultFs::new());
     let file = faulty.path().join("f");
     fs::write(&file, vec![1u8; 64 << 10]).unwrap();
     let job = format!(
@@ -315,11 +285,7 @@ fn failed_reads_that_a_job_goes_past_come_to_the_same_verdict_with_both_engines(
 /// The same line for series and campaigns, whose points fail by it.
 #[test]
 fn a_limit_on_failed_ios_holds_for_series_and_campaigns_too() {
-    let test = "a_limit_on_failed_ios_holds_for_series_and_campaigns_too";
-    let faulty = match FaultFs::new() {
-        Ok(faulty) => faulty,
-        Err(reason) => return skip(test, &reason),
-    };
+    let faulty = require!(FaultFs::new());
     let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
     program.file("group.toml", GROUP);
     let target = faulty.path().join("f");

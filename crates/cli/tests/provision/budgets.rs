@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fathom_testkit::skip;
+use fathom_testkit::require;
 use serde_json::Value;
 
 use crate::provision::support::{DRIVE_BYTES, Drives, Lab, stderr, with};
@@ -27,12 +27,8 @@ fn recorded(lab: &Lab, event: &str, field: &str) -> Vec<u64> {
 
 #[test]
 fn a_purge_counts_and_a_load_ends_before_the_limit() {
-    let test = "a_purge_counts_and_a_load_ends_before_the_limit";
     for engine in ["native", "fio"] {
-        let drives = match Drives::new(1) {
-            Ok(drives) => drives,
-            Err(reason) => return skip(test, &reason),
-        };
+        let drives = require!(Drives::new(1));
         let lab = Lab::new();
         lab.gentle();
         lab.sizes("100%", "10s");
@@ -59,15 +55,7 @@ fn a_purge_counts_and_a_load_ends_before_the_limit() {
 
 #[test]
 fn a_purge_that_writes_more_than_may_be_written_is_not_begun() {
-    let drives = match Drives::new(1) {
-        Ok(drives) => drives,
-        Err(reason) => {
-            return skip(
-                "a_purge_that_writes_more_than_may_be_written_is_not_begun",
-                &reason,
-            );
-        }
-    };
+    let drives = require!(Drives::new(1));
     let lab = Lab::new();
     lab.gentle();
     let device = drives.paths().pop().unwrap();
@@ -83,12 +71,8 @@ fn a_purge_that_writes_more_than_may_be_written_is_not_begun() {
 #[test]
 fn ramp_time_counts_and_what_nobody_knows_of_is_told() {
     const LIMIT: u64 = 16 * MIB;
-    let test = "ramp_time_counts_and_what_nobody_knows_of_is_told";
     for engine in ["native", "fio"] {
-        let drives = match Drives::new(1) {
-            Ok(drives) => drives,
-            Err(reason) => return skip(test, &reason),
-        };
+        let drives = require!(Drives::new(1));
         let lab = Lab::new();
         let device = drives.paths().pop().unwrap();
         lab.set(&[

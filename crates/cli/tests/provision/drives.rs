@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use fathom_testkit::skip;
+use fathom_testkit::require;
 use serde_json::Value;
 
 use crate::provision::support::{Drives, Lab, stderr, with};
@@ -13,11 +13,7 @@ fn field<'v>(drive: &'v Value, name: &str) -> &'v str {
 
 #[test]
 fn eight_devices_are_provisioned_in_parallel_each_with_its_record_and_log() {
-    let name = "eight_devices_are_provisioned_in_parallel_each_with_its_record_and_log";
-    let drives = match Drives::new(8) {
-        Ok(drives) => drives,
-        Err(reason) => return skip(name, &reason),
-    };
+    let drives = require!(Drives::new(8));
     let lab = Lab::new();
     lab.gentle();
     let args = drives.args();
@@ -218,11 +214,7 @@ fn the_plain_screen_tells_each_stage_of_each_drive_in_a_line() {
 
 #[test]
 fn a_drive_is_purged_as_was_named_or_not_at_all() {
-    let name = "a_drive_is_purged_as_was_named_or_not_at_all";
-    let drives = match Drives::new(2) {
-        Ok(drives) => drives,
-        Err(reason) => return skip(name, &reason),
-    };
+    let drives = require!(Drives::new(2));
     let lab = Lab::new();
     lab.gentle();
     let args = drives.args();

@@ -3,17 +3,13 @@
 
 use std::fs;
 
-use fathom_testkit::{LoopDevice, SmallFs, skip};
+use fathom_testkit::{LoopDevice, SmallFs, require, skip};
 
 use crate::provision::support::{DRIVE_BYTES, Drives, Lab, stderr, with};
 
 #[test]
 fn drives_that_are_not_named_are_all_told_with_the_command_that_names_them() {
-    let name = "drives_that_are_not_named_are_all_told_with_the_command_that_names_them";
-    let drives = match Drives::new(4) {
-        Ok(drives) => drives,
-        Err(reason) => return skip(name, &reason),
-    };
+    let drives = require!(Drives::new(4));
     let lab = Lab::new();
     lab.gentle();
     let paths = drives.paths();
@@ -101,11 +97,7 @@ fn what_makes_no_sense_is_refused_with_what_to_do() {
 
 #[test]
 fn one_device_by_two_names_is_refused() {
-    let name = "one_device_by_two_names_is_refused";
-    let device = match LoopDevice::new(DRIVE_BYTES) {
-        Ok(device) => device,
-        Err(reason) => return skip(name, &reason),
-    };
+    let device = require!(LoopDevice::new(DRIVE_BYTES));
     let lab = Lab::new();
     let link = lab.path().join("link");
     std::os::unix::fs::symlink(device.path(), &link).unwrap();
@@ -128,11 +120,7 @@ fn the_drives_of_a_kind_are_told_with_what_keeps_each_from_it() {
 
 #[test]
 fn the_words_of_the_configuration_name_several_drives() {
-    let name = "the_words_of_the_configuration_name_several_drives";
-    let drives = match Drives::new(2) {
-        Ok(drives) => drives,
-        Err(reason) => return skip(name, &reason),
-    };
+    let drives = require!(Drives::new(2));
     let lab = Lab::new();
     lab.gentle();
     let paths = drives.paths();

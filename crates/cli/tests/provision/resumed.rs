@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_testkit::{LoopDevice, meet, skip};
+use fathom_testkit::{LoopDevice, meet, require};
 use serde_json::Value;
 
 use crate::provision::support::{DRIVE_BYTES, Drives, Lab, await_that, signal, with};
@@ -74,11 +74,7 @@ fn every_drive_has_gone_on(lab: &Lab) {
 
 #[test]
 fn devices_go_on_after_a_kill() {
-    let name = "devices_go_on_after_a_kill";
-    let drives = match Drives::new(4) {
-        Ok(drives) => drives,
-        Err(reason) => return skip(name, &reason),
-    };
+    let drives = require!(Drives::new(4));
     meet("a fill", |longer| {
         let lab = Lab::new();
         lab.gentle();
@@ -150,10 +146,7 @@ fn a_stop_ends_all_cleanly_and_the_rest_goes_on_by_name() {
 /// neither counts as done, and the next start does each anew.
 #[test]
 fn a_purge_and_a_fill_that_were_killed_are_known_as_such() {
-    let name = "a_purge_and_a_fill_that_were_killed_are_known_as_such";
-    if let Err(reason) = LoopDevice::new(DRIVE_BYTES) {
-        return skip(name, &reason);
-    }
+    require!(LoopDevice::new(DRIVE_BYTES));
     meet("a purge or a fill", |longer| {
         let bytes = (256 << 20) * u64::from(longer);
         let device = LoopDevice::new(bytes).unwrap();

@@ -1,6 +1,6 @@
 //! What a person sees while drives are provisioned.
 
-use fathom_testkit::{Tmux, skip};
+use fathom_testkit::{Tmux, require};
 
 use crate::provision::support::Lab;
 
@@ -29,12 +29,8 @@ fn drives(screen: &str) -> Vec<&str> {
 
 #[test]
 fn the_dashboard_has_a_line_for_each_of_eight_drives() {
-    let name = "the_dashboard_has_a_line_for_each_of_eight_drives";
     let lab = Lab::new();
-    let tmux = match Tmux::start(100, 30, lab.path(), &command(&lab)) {
-        Ok(tmux) => tmux,
-        Err(reason) => return skip(name, &reason),
-    };
+    let tmux = require!(Tmux::start(100, 30, lab.path(), &command(&lab)));
     let is_so = |(nth, line): (usize, &&str)| match nth {
         1 => line.contains("✗ ") && line.contains("gone"),
         n if n % 2 == 0 => line.contains("1/2 fill-seq-1") && line.contains(" left"),
@@ -63,12 +59,8 @@ fn the_dashboard_has_a_line_for_each_of_eight_drives() {
 
 #[test]
 fn the_dashboard_keeps_to_a_narrow_window() {
-    let name = "the_dashboard_keeps_to_a_narrow_window";
     let lab = Lab::new();
-    let tmux = match Tmux::start(50, 20, lab.path(), &command(&lab)) {
-        Ok(tmux) => tmux,
-        Err(reason) => return skip(name, &reason),
-    };
+    let tmux = require!(Tmux::start(50, 20, lab.path(), &command(&lab)));
     let screen = tmux.wait_for(" s left");
     assert_eq!(drives(&screen).len(), 8, "no line is broken: {screen}");
 }

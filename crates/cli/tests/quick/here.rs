@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use fathom_testkit::{SmallFs, skip};
+use fathom_testkit::{SmallFs, require, skip};
 use serde_json::Value;
 
 use crate::quick::support::{
@@ -359,8 +359,9 @@ fn a_dry_run_on_several_machines_shows_what_they_are_sent() {
     let args = ["quick", "--hosts", "m1,m2", "--max-time", "1h"];
     let args = [&args[..], &["--max-written", "1G", "--dry-run"]].concat();
     let shown = place.run(&args).code(0);
-    let limits = "--max-time=3600000000us --max-written=1073741824";
-    shown.says("ssh m2 fathom quick").says(limits);
+    let limits = ["\"max_written\": 1073741824", "\"secs\": 3600"];
+    let shown = shown.says("ssh m2 fathom agent");
+    limits.iter().fold(shown, |shown, limit| shown.says(limit));
 }
 
 #[test]
@@ -431,15 +432,7 @@ fn a_fio_that_is_named_is_the_one_that_runs() {
 
 #[test]
 fn a_file_system_without_room_or_read_only_is_refused() {
-    let small = match SmallFs::new(32 << 20, "") {
-        Ok(small) => small,
-        Err(reason) => {
-            return skip(
-                "a_file_system_without_room_or_read_only_is_refused",
-                &reason,
-            );
-        }
-    };
+    let small = require!(SmallFs::new(32 << 20, ""));
     let place = Place::new();
     let at = small.path().to_str().unwrap();
     let ended = place.run(&["quick", "here", at]).code(4);
@@ -678,11 +671,7 @@ fn nothing_is_made_where_no_record_can_be() {
 
 #[test]
 fn test_files_are_made_without_copy_on_write() {
-    let test = "test_files_are_made_without_copy_on_write";
-    let btrfs = match btrfs() {
-        Ok(made) => made,
-        Err(reason) => return skip(test, &reason),
-    };
+    let btrfs = require!(btrfs());
     let place = Place::new();
     let at = btrfs.path().to_str().unwrap();
     let quick = ["quick", "here", at, "--group", "small.toml"];

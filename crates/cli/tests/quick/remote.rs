@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use fathom_testkit::{SmallFs, Sshd, skip};
+use fathom_testkit::{SmallFs, Sshd, require, skip};
 use serde_json::Value;
 
 use crate::quick::support::{
@@ -246,10 +246,7 @@ fn a_host_without_fio_and_root_is_told_so() {
 
 #[test]
 fn a_host_without_room_is_told_so() {
-    let small = match SmallFs::new(32 << 20, "") {
-        Ok(small) => small,
-        Err(reason) => return skip("a_host_without_room_is_told_so", &reason),
-    };
+    let small = require!(SmallFs::new(32 << 20, ""));
     let there = there_or_skip!("a_host_without_room_is_told_so", Place::new(), &[]);
     let at = small.path().to_str().unwrap();
     for mode in BOTH_MODES {
@@ -387,16 +384,9 @@ fn a_kill_of_fathom_ends_the_other_side_too() {
 
 #[test]
 fn test_files_are_made_without_copy_on_write_there() {
-    let test = "test_files_are_made_without_copy_on_write_there";
     for mode in BOTH_MODES {
-        let btrfs = match btrfs() {
-            Ok(made) => made,
-            Err(reason) => return skip(test, &reason),
-        };
-        let there = match There::new(Place::new(), &[]) {
-            Ok(there) => there,
-            Err(reason) => return skip(test, &reason),
-        };
+        let btrfs = require!(btrfs());
+        let there = require!(There::new(Place::new(), &[]));
         let at = btrfs.path().to_str().unwrap();
         let quick = there.quick(at, mode);
         let nocow = [&quick[..], &["--nocow"]].concat();

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use fathom_model::RunStatus;
-use fathom_testkit::{Browser, axe_core, skip};
+use fathom_testkit::{Browser, axe_core, require};
 
 use crate::report::live::PageServer;
 use crate::report::runs::{name_of, run};
@@ -65,10 +65,7 @@ const SHOWN: &str = "document.querySelector('main') !== null";
 
 #[test]
 fn axe_core_finds_nothing() {
-    let mut examiner = match Examiner::start() {
-        Ok(examiner) => examiner,
-        Err(reason) => return skip("axe_core_finds_nothing", &reason),
-    };
+    let mut examiner = require!(Examiner::start());
     let runs = tempfile::tempdir().unwrap();
     let (a, b) = (
         run(runs.path(), "first", "old", 10_000.0),

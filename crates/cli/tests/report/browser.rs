@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use fathom_model::RunStatus;
-use fathom_testkit::{Browser, skip};
+use fathom_testkit::{Browser, require, skip};
 use serde_json::json;
 
 use crate::report::{fathom, records, report, stderr};
@@ -285,11 +285,7 @@ fn a_long_run_is_zoomed_from_hours_to_single_intervals() {
 #[test]
 fn a_comparison_lays_both_sides_over_each_other() {
     let runs = tempfile::tempdir().unwrap();
-    let name = "a_comparison_lays_both_sides_over_each_other";
-    let mut browser = match Browser::start() {
-        Ok(browser) => browser,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut browser = require!(Browser::start());
     let (a, b) = ([10, 12], [20]);
     let [a, b] = [&a[..], &b[..]].map(|side| {
         let record = |seconds: &u64| records::campaign(runs.path(), *seconds);

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 
 use fathom_model::{Direction, Event, RunStatus};
 use fathom_record::Writer;
-use fathom_testkit::{Browser, signal, skip};
+use fathom_testkit::{Browser, require, signal};
 
 use crate::report::browser::picture;
 use crate::report::records;
@@ -103,11 +103,7 @@ fn look_closely(browser: &mut Browser) {
 
 #[test]
 fn the_page_follows_a_run_and_keeps_what_was_chosen() {
-    let name = "the_page_follows_a_run_and_keeps_what_was_chosen";
-    let mut browser = match Browser::start() {
-        Ok(browser) => browser,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut browser = require!(Browser::start());
     let runs = tempfile::tempdir().unwrap();
     let mut writer = records::begun(runs.path(), 2, 20);
     let server = PageServer::start(runs.path(), &["report", "--live=0"]);

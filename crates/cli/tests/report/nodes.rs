@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::node::{CpuTime, DeviceCounts, Memory, ProcessTime};
 use fathom_model::{Entry, Event, JobResult, NodeSample, RunStatus, Volume};
 use fathom_record::{Header, StatsWriter};
-use fathom_testkit::{Browser, skip};
+use fathom_testkit::{Browser, require};
 
 use crate::report::records::{HOSTILE, figures, finished, header, job};
 use crate::report::{data, fathom, report};
@@ -188,12 +188,7 @@ fn what_nodes_did_stands_in_tables_by_step() {
 fn the_graphs_of_many_nodes_are_shown_one_at_a_time() {
     let runs = tempfile::tempdir().unwrap();
     let record = record(runs.path(), 5);
-    let mut browser = match Browser::start() {
-        Ok(browser) => browser,
-        Err(reason) => {
-            return skip("the_graphs_of_many_nodes_are_shown_one_at_a_time", &reason);
-        }
-    };
+    let mut browser = require!(Browser::start());
     let (file, _) = report(runs.path(), &record);
     browser.open(&file).unwrap();
     browser.look(1280, 1600, false).unwrap();

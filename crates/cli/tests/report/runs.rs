@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_model::{Outcome, RunStatus};
 use fathom_record::Writer;
-use fathom_testkit::{Browser, skip};
+use fathom_testkit::{Browser, require};
 use serde_json::json;
 
 use crate::report::browser::picture;
@@ -72,11 +72,7 @@ fn choose(browser: &mut Browser, url: &str) {
 
 #[test]
 fn runs_are_listed_chosen_opened_and_compared() {
-    let name = "runs_are_listed_chosen_opened_and_compared";
-    let mut browser = match Browser::start() {
-        Ok(browser) => browser,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mut browser = require!(Browser::start());
     let runs = tempfile::tempdir().unwrap();
     run(runs.path(), "first", "old", 10_000.0);
     let second = run(runs.path(), records::HOSTILE, "new", 12_000.0);

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use fathom_testkit::{LoopDevice, Throttle, Zram, program, skip};
+use fathom_testkit::{LoopDevice, Throttle, Zram, program, require};
 use serde_json::Value;
 
 use crate::running::support::Campaign;
@@ -27,11 +27,7 @@ fn is_whole(campaign: &Campaign, points: u64) {
 
 #[test]
 fn a_whole_campaign_of_fio_on_a_loop_device() {
-    let name = "a_whole_campaign_of_fio_on_a_loop_device";
-    let disk = match LoopDevice::new(16 << 20).and_then(|disk| program("fio").map(|_| disk)) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(16 << 20).and_then(|disk| program("fio").map(|_| disk)));
     let campaign = Campaign::new(disk.path(), 2, "300ms");
     let word = format!("{}=16MiB", disk.path().display());
     let plain = campaign.good(&["run", "--engine", "fio", "--destroy", &word]);
@@ -53,11 +49,7 @@ fn a_whole_campaign_of_fio_on_a_loop_device() {
 
 #[test]
 fn a_whole_campaign_of_the_native_engine_on_zram() {
-    let name = "a_whole_campaign_of_the_native_engine_on_zram";
-    let zram = match Zram::new(16 << 20) {
-        Ok(zram) => zram,
-        Err(reason) => return skip(name, &reason),
-    };
+    let zram = require!(Zram::new(16 << 20));
     let campaign = Campaign::new(zram.path(), 4, "100ms");
     let word = format!("{}=16MiB", zram.path().display());
     campaign.good(&["run", "--engine", "native", "--destroy", &word, "-q"]);
@@ -70,13 +62,9 @@ fn a_whole_campaign_of_the_native_engine_on_zram() {
 #[test]
 fn a_throttled_device_shows_where_its_limit_is() {
     const LIMIT: f64 = 2000.0;
-    let name = "a_throttled_device_shows_where_its_limit_is";
     let made = LoopDevice::new(16 << 20)
         .and_then(|disk| Throttle::new(disk.path(), LIMIT as u32).map(|slow| (disk, slow)));
-    let (disk, slow) = match made {
-        Ok(made) => made,
-        Err(reason) => return skip(name, &reason),
-    };
+    let (disk, slow) = require!(made);
     let campaign = Campaign::new(disk.path(), 64, "600ms").found_as_it_is();
     let points = curve(&campaign, &disk, &slow);
     let depths: Vec<f64> = points.iter().map(|point| point.depth).collect();
@@ -133,12 +121,8 @@ fn curve(campaign: &Campaign, disk: &LoopDevice, slow: &Throttle) -> Vec<Point> 
 
 #[test]
 fn a_record_does_not_go_on_with_another_device() {
-    let name = "a_record_does_not_go_on_with_another_device";
     let disks = LoopDevice::new(16 << 20).and_then(|a| Ok((a, LoopDevice::new(16 << 20)?)));
-    let (first, second) = match disks {
-        Ok(disks) => disks,
-        Err(reason) => return skip(name, &reason),
-    };
+    let (first, second) = require!(disks);
     let campaign = Campaign::new(first.path(), 1, "50ms").found_as_it_is();
     let args = ["run", "--engine", "native", "--only", "randread", "-q"];
     campaign.good(&args);

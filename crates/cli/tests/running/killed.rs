@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use fathom_testkit::{LoopDevice, skip, stat_fields};
+use fathom_testkit::{LoopDevice, require, stat_fields};
 
 use crate::running::support::{Campaign, await_that, signal};
 
@@ -74,11 +74,7 @@ fn child_is_gone(pid: u32) -> bool {
 
 #[test]
 fn a_campaign_of_the_native_engine_on_a_loop_device_survives_twenty_kills() {
-    let name = "a_campaign_of_the_native_engine_on_a_loop_device_survives_twenty_kills";
-    let disk = match LoopDevice::new(16 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(16 << 20));
     let campaign = Campaign::new(disk.path(), 256, "80ms");
     let word = format!("{}=16MiB", disk.path().display());
     let args = ["run", "--engine", "native", "-q", "--destroy", &word];

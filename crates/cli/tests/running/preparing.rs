@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use fathom_testkit::{LoopDevice, meet, skip};
+use fathom_testkit::{LoopDevice, meet, require};
 use serde_json::Value;
 
 use crate::running::support::{Campaign, await_that, stderr};
@@ -31,7 +31,6 @@ fn begun(campaign: &Campaign) -> BTreeMap<String, u32> {
 }
 
 /// Starts `args` and kills it within the stage, unless that was over before.
-#[must_use]
 fn kill_in(campaign: &Campaign, args: &[&str], stage: &str) -> bool {
     let mut child = campaign.start(args);
     let has_ended = || ended(campaign).iter().any(|(id, _)| id == stage);
@@ -143,11 +142,7 @@ fn re_judged(campaign: &Campaign) {
 
 #[test]
 fn a_loop_device_is_purged_filled_and_settled_by_the_native_engine_through_kills() {
-    let name = "a_loop_device_is_purged_filled_and_settled_by_the_native_engine_through_kills";
-    let disk = match LoopDevice::new(48 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(48 << 20));
     meet("a stage", |longer| {
         let campaign = Campaign::new(disk.path(), 1, "100ms");
         let met = is_killed_while_it_settles(&campaign, &disk, longer);
@@ -218,11 +213,7 @@ fn the_device_was_filled_once(campaign: &Campaign, disk: &LoopDevice) {
 
 #[test]
 fn provisioning_alone_runs_whole_with_fio_on_a_loop_device() {
-    let name = "provisioning_alone_runs_whole_with_fio_on_a_loop_device";
-    let disk = match LoopDevice::new(32 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(32 << 20));
     for (defconfig, stages) in [("provision-seq", 3), ("provision-random", 5)] {
         let campaign = Campaign::new(disk.path(), 1, "1s");
         campaign.good(&["config", "defconfig", defconfig]);

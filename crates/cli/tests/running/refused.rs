@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::Command;
 
-use fathom_testkit::{LoopDevice, SmallFs, skip};
+use fathom_testkit::{LoopDevice, SmallFs, require, skip};
 
 use crate::running::support::{Campaign, stderr};
 
@@ -40,11 +40,7 @@ fn is_refused(dut: &Path, words: &str) {
 
 #[test]
 fn devices_in_use_are_refused() {
-    let name = "devices_in_use_are_refused";
-    let mounted = match SmallFs::new(SIZE, "") {
-        Ok(mounted) => mounted,
-        Err(reason) => return skip(name, &reason),
-    };
+    let mounted = require!(SmallFs::new(SIZE, ""));
     is_refused(mounted.device(), "is mounted on");
 
     let below = LoopDevice::new(SIZE).unwrap();
@@ -82,11 +78,7 @@ fn devices_in_use_are_refused() {
 
 #[test]
 fn a_device_that_was_not_named_is_refused_and_told_how() {
-    let name = "a_device_that_was_not_named_is_refused_and_told_how";
-    let disk = match LoopDevice::new(SIZE) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(SIZE));
     is_refused_without_a_word(&disk);
 }
 
@@ -113,11 +105,7 @@ fn a_mistyped_device_is_never_made() {
 /// Somebody mounts it between two points.
 #[test]
 fn a_device_that_comes_into_use_ends_the_campaign() {
-    let name = "a_device_that_comes_into_use_ends_the_campaign";
-    let disk = match LoopDevice::new(SIZE) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(SIZE));
     let campaign = Campaign::new(disk.path(), 16, "200ms");
     let word = format!("{}=16MiB", disk.path().display());
     let child = campaign.start(&["run", "--engine", "native", "--destroy", &word, "-q"]);
@@ -144,11 +132,7 @@ fn a_device_that_comes_into_use_ends_the_campaign() {
 /// device at the same time.
 #[test]
 fn a_device_that_is_measured_already_is_refused() {
-    let name = "a_device_that_is_measured_already_is_refused";
-    let device = match LoopDevice::new(SIZE) {
-        Ok(device) => device,
-        Err(reason) => return skip(name, &reason),
-    };
+    let device = require!(LoopDevice::new(SIZE));
     let _hold = fathom_device::Hold::of([device.path()]).unwrap();
     let campaign = Campaign::new(device.path(), 1, "50ms");
     let word = format!("{}={SIZE}", device.path().display());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Child;
 
-use fathom_testkit::{LoopDevice, Sshd, Tmux, signal_until_it_ends, skip};
+use fathom_testkit::{LoopDevice, Sshd, Tmux, require, signal_until_it_ends, skip};
 
 use crate::running::support::{Campaign, await_that, signal, stderr};
 
@@ -11,16 +11,12 @@ const RUN: [&str; 5] = ["run", "--engine", "sim", "--sim", "sim.toml"];
 
 #[test]
 fn the_screen_shows_the_campaign_the_point_and_what_happened() {
-    let name = "the_screen_shows_the_campaign_the_point_and_what_happened";
     let device = "pace_ms = 30\n[fail]\nin_flight = 2048\n";
     let campaign = Campaign::simulated(device);
     campaign.good(&["config", "set", "DUT_RUNTIME=10s"]);
     let fathom = env!("CARGO_BIN_EXE_fathom");
     let command = format!("{fathom} {} ; sleep 60", RUN.join(" "));
-    let tmux = match Tmux::start(100, 30, campaign.path(), &command) {
-        Ok(tmux) => tmux,
-        Err(reason) => return skip(name, &reason),
-    };
+    let tmux = require!(Tmux::start(100, 30, campaign.path(), &command));
     // All at once: what happened goes off the screen again.
     let screen = tmux.wait_until("a failed point is shown", |screen| {
         let words = ["2 failed", "✓ ", "✗ ", "/78  ", " left"];
@@ -39,15 +35,11 @@ fn the_screen_shows_the_campaign_the_point_and_what_happened() {
 
 #[test]
 fn lines_of_the_screen_keep_to_a_window_that_became_narrower() {
-    let name = "lines_of_the_screen_keep_to_a_window_that_became_narrower";
     let campaign = Campaign::simulated("pace_ms = 100\n");
     campaign.good(&["config", "set", "DUT_RUNTIME=10s"]);
     let fathom = env!("CARGO_BIN_EXE_fathom");
     let command = format!("{fathom} {} ; sleep 60", RUN.join(" "));
-    let tmux = match Tmux::start(120, 30, campaign.path(), &command) {
-        Ok(tmux) => tmux,
-        Err(reason) => return skip(name, &reason),
-    };
+    let tmux = require!(Tmux::start(120, 30, campaign.path(), &command));
     tmux.wait_for("✓ 0001-basic-tests/0001-seqwrite");
     tmux.resize(80, 30);
     let short = |line: &str| line.contains("✓ …") && line.contains("clat");
@@ -97,11 +89,7 @@ fn a_snia_test_shows_the_same_to_who_runs_and_who_watches_it() {
 
 #[test]
 fn priorities_show_the_same_to_who_runs_and_who_watches_them() {
-    let name = "priorities_show_the_same_to_who_runs_and_who_watches_them";
-    let disk = match LoopDevice::new(16 << 20) {
-        Ok(disk) => disk,
-        Err(reason) => return skip(name, &reason),
-    };
+    let disk = require!(LoopDevice::new(16 << 20));
     let dir = tempfile::tempdir().unwrap();
     let dev = disk.path().display();
     let run = format!(
@@ -109,10 +97,7 @@ fn priorities_show_the_same_to_who_runs_and_who_watches_them() {
     );
     let device = format!(" on {dev}, native\n");
     let words = [&device, "  0/2  ", "\nbaseline/1\n", "s left\n", "\nread "];
-    let [(live, screen), _watch] = match live_and_watched(dir.path(), &run, &words) {
-        Ok(both) => both,
-        Err(reason) => return skip(name, &reason),
-    };
+    let [(live, screen), _watch] = require!(live_and_watched(dir.path(), &run, &words));
     // Its lines stay above.
     let lines = "Running baseline workload\n  QD=1...\nprio-";
     assert!(screen.contains(lines), "{screen}");
@@ -171,11 +156,7 @@ fn status_and_watch_follow_a_run_from_another_terminal() {
 
 #[test]
 fn status_and_watch_of_another_host() {
-    let name = "status_and_watch_of_another_host";
-    let sshd = match Sshd::new(&[]) {
-        Ok(sshd) => sshd,
-        Err(reason) => return skip(name, &reason),
-    };
+    let sshd = require!(Sshd::new(&[]));
     let campaign = Campaign::simulated("");
     campaign.good(&RUN);
     let folder = campaign.path().to_str().unwrap();
@@ -245,11 +226,7 @@ fn resumed_there(sshd: &Sshd, campaign: &Campaign, more: &[&str]) -> Child {
 
 #[test]
 fn a_run_that_is_resumed_on_another_host_is_told_of_signals_and_tells_its_end() {
-    let name = "a_run_that_is_resumed_on_another_host_is_told_of_signals_and_tells_its_end";
-    let (sshd, campaign) = match interrupted_there() {
-        Ok(there) => there,
-        Err(reason) => return skip(name, &reason),
-    };
+    let (sshd, campaign) = require!(interrupted_there());
     let stopped = signal_until_it_ends(resumed_there(&sshd, &campaign, &[]), "-INT");
     assert_eq!(stopped.status.code(), Some(130), "{stopped:?}");
     let told = String::from_utf8_lossy(&stopped.stdout);
@@ -264,12 +241,8 @@ fn a_run_that_is_resumed_on_another_host_is_told_of_signals_and_tells_its_end() 
 
 #[test]
 fn a_run_that_is_resumed_on_another_host_goes_on_when_the_connection_is_lost() {
-    let name = "a_run_that_is_resumed_on_another_host_goes_on_when_the_connection_is_lost";
     for hangs_up in [false, true] {
-        let (sshd, campaign) = match interrupted_there() {
-            Ok(there) => there,
-            Err(reason) => return skip(name, &reason),
-        };
+        let (sshd, campaign) = require!(interrupted_there());
         let run = resumed_there(&sshd, &campaign, &[]);
         match hangs_up {
             // The terminal here is gone.

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
 
-use fathom_testkit::{Browser, skip};
+use fathom_testkit::{Browser, require};
 
 use super::support::{Place, stderr};
 
@@ -92,12 +92,8 @@ fn the_pages_of_every_test_have_what_a_reader_looks_for() {
 /// A sheet is a page of paper, no more and no less.
 #[test]
 fn a_browser_prints_a_page_for_each_sheet() {
-    const TEST: &str = "a_browser_prints_a_page_for_each_sheet";
     let place = Place::on("/dev/nothing".as_ref(), 0);
-    let mut browser = match Browser::start() {
-        Ok(browser) => browser,
-        Err(reason) => return skip(TEST, &reason),
-    };
+    let mut browser = require!(Browser::start());
     for test in ["iops", "throughput", "latency", "wsat"] {
         let page = pages(&place, test);
         let sheets = page.matches("<article class=\"sheet\"").count();

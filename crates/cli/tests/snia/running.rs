@@ -1,6 +1,6 @@
 use std::process::Command;
 
-use fathom_testkit::{Zram, meet, skip};
+use fathom_testkit::{Zram, meet, require, skip};
 use serde_json::Value;
 
 use super::support::{BYTES, Place, json, stderr};
@@ -20,10 +20,7 @@ fn stages(test: &Value) -> Vec<(&str, &str)> {
 
 #[test]
 fn every_test_runs_whole_on_a_loop_device() {
-    let place = match Place::new() {
-        Ok(place) => place,
-        Err(reason) => return skip("every_test_runs_whole_on_a_loop_device", &reason),
-    };
+    let place = require!(Place::new());
     let words = place.words();
     for (name, metric, parts) in [
         ("iops", "iops", 1),
@@ -76,10 +73,7 @@ fn fio_runs_a_test_whole() {
     if Command::new("fio").arg("--version").output().is_err() {
         return skip(TEST, "fio is not installed");
     }
-    let place = match Place::new() {
-        Ok(place) => place,
-        Err(reason) => return skip(TEST, &reason),
-    };
+    let place = require!(Place::new());
     let words = place.words();
     let more = [
         "--engine",
@@ -101,10 +95,7 @@ fn fio_runs_a_test_whole() {
 
 #[test]
 fn write_saturation_runs_whole_on_zram() {
-    let zram = match Zram::new(BYTES) {
-        Ok(zram) => zram,
-        Err(reason) => return skip("write_saturation_runs_whole_on_zram", &reason),
-    };
+    let zram = require!(Zram::new(BYTES));
     let place = Place::on(zram.path(), BYTES);
     let words = place.words();
     let more = [
@@ -127,16 +118,13 @@ fn write_saturation_runs_whole_on_zram() {
 /// says that it was interrupted.
 #[test]
 fn a_test_that_was_killed_goes_on() {
-    const TEST: &str = "a_test_that_was_killed_goes_on";
     for stage in [
         "latency/purge",
         "latency/fill-1",
         "latency/round-02",
         "latency/histogram",
     ] {
-        if let Err(reason) = Place::new() {
-            return skip(TEST, &reason);
-        }
+        require!(Place::new());
         meet(stage, |longer| {
             let place = Place::new().unwrap();
             let words = place.words();
@@ -218,12 +206,7 @@ fn not_attained_is_a_result_and_is_said_loudly() {
 
 #[test]
 fn what_may_not_be_or_costs_too_much_is_refused_before_anything_runs() {
-    let place = match Place::new() {
-        Ok(place) => place,
-        Err(reason) => {
-            return skip("what_may_not_be_or_costs_too_much_is_refused", &reason);
-        }
-    };
+    let place = require!(Place::new());
     let device = place.device.to_str().unwrap();
     let words = place.words();
     let refused = |args: &[&str], code: i32, what: &str| {

@@ -1,6 +1,6 @@
 //! Traps of the quick series, and of commands that write on other machines.
 
-use fathom_testkit::{Sshd, free_port};
+use fathom_testkit::{Sshd, free_port, require};
 
 use super::*;
 use crate::quick::support::SMALL_GROUP;
@@ -19,9 +19,8 @@ fn quick_folder(program: &ProgramUnderTest, image: &Path) -> PathBuf {
 /// Test files of the quick series that are something else.
 #[test]
 fn the_quick_series_writes_to_no_image_and_removes_nothing_of_others() {
-    let name = "the_quick_series_writes_to_no_image_and_removes_nothing_of_others";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let before = content(device.behind());
     let folder = quick_folder(&program, device.behind());
     for engine in ENGINES {
@@ -74,11 +73,10 @@ fn the_quick_series_writes_to_no_image_and_removes_nothing_of_others() {
 /// command that takes `--hosts`.
 #[test]
 fn no_host_writes_to_a_device_in_use() {
-    let name = "no_host_writes_to_a_device_in_use";
-    let sshd = require!(name, Sshd::new(&[]));
+    let sshd = require!(Sshd::new(&[]));
     let mut program = program();
     program.set("FATHOM_SSH", sshd.command());
-    let mounted = require!(name, SmallFs::new(SIZE, "ro"));
+    let mounted = require!(SmallFs::new(SIZE, "ro"));
     let before = content(mounted.device());
     let (shown, word) = (mounted.device().to_str().unwrap(), word(mounted.device()));
     let there = ["--hosts", sshd.host(), "--destroy", &word];
@@ -96,7 +94,7 @@ fn no_host_writes_to_a_device_in_use() {
     assert!(content(mounted.device()) == before, "{shown} has changed");
 
     // The image of a device that is set up is a file of the series there.
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let before = content(device.behind());
     quick_folder(&program, device.behind());
     let target = program.path().join("target");
@@ -115,9 +113,8 @@ fn no_host_writes_to_a_device_in_use() {
 /// server: without it no server is told a job.
 #[test]
 fn no_fio_server_writes_to_a_device_without_its_word() {
-    let name = "no_fio_server_writes_to_a_device_without_its_word";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let before = content(device.path());
     let shown = device.path().to_str().unwrap();
     let address = format!("127.0.0.1,{}", free_port());

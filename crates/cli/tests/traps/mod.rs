@@ -8,20 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use fathom_model::FailureKind;
-use fathom_testkit::{LoopDevice, ProgramUnderTest, SmallFs, skip};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, SmallFs, require};
 
 const SIZE: u64 = 16 << 20;
 const ENGINES: [&str; 2] = ["fio", "native"];
-
-/// The value, or the end of the test with the reason for skipping it.
-macro_rules! require {
-    ($test:expr, $what:expr) => {
-        match $what {
-            Ok(value) => value,
-            Err(reason) => return skip($test, &reason),
-        }
-    };
-}
 
 mod elsewhere;
 mod existing;
@@ -195,12 +185,11 @@ fn nobody_writes(program: &ProgramUnderTest, device: &Path, reason: &str) {
 
 #[test]
 fn a_device_in_use_is_written_to_by_no_command() {
-    let name = "a_device_in_use_is_written_to_by_no_command";
     let program = program();
-    let mounted = require!(name, SmallFs::new(SIZE, "ro"));
+    let mounted = require!(SmallFs::new(SIZE, "ro"));
     nobody_writes(&program, mounted.device(), "is mounted on");
 
-    let open = require!(name, LoopDevice::new(SIZE));
+    let open = require!(LoopDevice::new(SIZE));
     let writer = Writer::of(open.path());
     nobody_writes(&program, open.path(), "is open for writing in process");
     drop(writer);
@@ -213,11 +202,11 @@ fn a_device_in_use_is_written_to_by_no_command() {
     );
     drop(writer);
 
-    let below = require!(name, LoopDevice::new(SIZE));
-    let _above = require!(name, LoopDevice::over(below.path()));
+    let below = require!(LoopDevice::new(SIZE));
+    let _above = require!(LoopDevice::over(below.path()));
     nobody_writes(&program, below.path(), "is behind loop device");
 
-    let table = require!(name, LoopDevice::new(SIZE));
+    let table = require!(LoopDevice::new(SIZE));
     let made = Command::new("mkfs.ext4")
         .arg("-q")
         .arg(table.path())
@@ -228,12 +217,11 @@ fn a_device_in_use_is_written_to_by_no_command() {
 
 #[test]
 fn the_file_behind_a_device_is_written_to_by_no_job() {
-    let name = "the_file_behind_a_device_is_written_to_by_no_job";
     let program = program();
     // Set up, but neither mounted nor open.
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     no_job_writes(&program, device.behind(), &[], "is behind loop device");
-    let mounted = require!(name, SmallFs::new(SIZE, "ro"));
+    let mounted = require!(SmallFs::new(SIZE, "ro"));
     let behind = fs::read_to_string(
         Path::new("/sys/class/block")
             .join(mounted.device().file_name().unwrap())
@@ -266,9 +254,8 @@ fn the_file_behind_a_device_is_written_to_by_no_job() {
 /// fio unlinks a file that is too short for a reading job.
 #[test]
 fn a_reading_job_deletes_no_file() {
-    let name = "a_reading_job_deletes_no_file";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let image = device.behind().to_str().unwrap();
     let longer = [
         "--name=a",
@@ -382,9 +369,8 @@ const WAYS: [&[&str]; 10] = [
 /// All ways in which a job names files lead to the same judgement.
 #[test]
 fn however_a_job_names_a_file_it_is_judged() {
-    let name = "however_a_job_names_a_file_it_is_judged";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let image = device.behind();
     let before = content(image);
     let at = |path: &str| program.path().join(path);
@@ -428,9 +414,8 @@ fn however_a_job_names_a_file_it_is_judged() {
 
 #[test]
 fn no_output_is_written_to_a_device() {
-    let name = "no_output_is_written_to_a_device";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let before = content(device.path());
     let shown = device.path().to_str().unwrap();
     let job = ["--", "--name=a", "--rw=read", "--size=64k", "--filename=x"];
@@ -485,9 +470,8 @@ fn no_output_is_written_to_a_device() {
 /// waits for and removes.
 #[test]
 fn no_option_of_fio_itself_overwrites_or_removes_a_file_of_others() {
-    let name = "no_option_of_fio_itself_overwrites_or_removes_a_file_of_others";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let before = content(device.behind());
     let folder = program.path().join("states");
     fs::create_dir(&folder).unwrap();
@@ -517,9 +501,8 @@ fn no_option_of_fio_itself_overwrites_or_removes_a_file_of_others() {
 /// A folder in which every relative name is one of a device.
 #[test]
 fn jobs_in_dev_make_no_files_there() {
-    let name = "jobs_in_dev_make_no_files_there";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let runs = program.path().join("runs");
     let in_dev = |job: &[&str]| {
         let start = ["--runs", runs.to_str().unwrap(), "job", "run", "--"];
@@ -554,9 +537,8 @@ fn jobs_in_dev_make_no_files_there() {
 /// into use while a later job waits for it.
 #[test]
 fn a_device_is_held_from_the_first_step_that_writes_to_it() {
-    let name = "a_device_is_held_from_the_first_step_that_writes_to_it";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let shown = device.path().to_str().unwrap();
     for engine in ENGINES {
         let text = format!(
@@ -587,9 +569,8 @@ fn a_device_is_held_from_the_first_step_that_writes_to_it() {
 /// What has come about since the first check refuses the step that would destroy it.
 #[test]
 fn what_was_made_during_an_earlier_step_refuses_the_next() {
-    let name = "what_was_made_during_an_earlier_step_refuses_the_next";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let shown = device.path().to_str().unwrap();
     program.file(
         "two.fio",
@@ -625,10 +606,9 @@ fn what_was_made_during_an_earlier_step_refuses_the_next() {
 /// What a path led to when it was written to says nothing of what it leads to later.
 #[test]
 fn another_device_under_the_name_of_one_that_was_written_to_is_judged_anew() {
-    let name = "another_device_under_the_name_of_one_that_was_written_to_is_judged_anew";
     let program = program();
-    let first = require!(name, LoopDevice::new(SIZE));
-    let other = require!(name, LoopDevice::new(SIZE));
+    let first = require!(LoopDevice::new(SIZE));
+    let other = require!(LoopDevice::new(SIZE));
     let made = Command::new("mkfs.ext4")
         .arg("-q")
         .arg(other.path())
@@ -670,9 +650,8 @@ fn another_device_under_the_name_of_one_that_was_written_to_is_judged_anew() {
 /// Programs of a job find the device free.
 #[test]
 fn a_device_is_free_for_the_programs_of_its_job() {
-    let name = "a_device_is_free_for_the_programs_of_its_job";
     let program = program();
-    let device = require!(name, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let shown = device.path().to_str().unwrap();
     let script = program.file("mk.sh", &format!("#!/bin/sh\nmkfs.ext4 -qF {shown}\n"));
     let text = format!(

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::Path;
 
-use fathom_testkit::{LoopDevice, ProgramUnderTest, skip};
+use fathom_testkit::{LoopDevice, ProgramUnderTest, require};
 
 const JOB: &str = "[a]\nrw=randread\nfilename=x\nsize=1g\nbs=4k\ntime_based\nruntime=3\n";
 
@@ -83,7 +83,6 @@ impl Traps {
 
 #[test]
 fn no_command_writes_what_it_makes_over_a_device_or_through_a_link() {
-    let test = "no_command_writes_what_it_makes_over_a_device_or_through_a_link";
     let program = ProgramUnderTest::new(env!("CARGO_BIN_EXE_fathom"));
     program.good(&["init", "."]);
     program.good(&["config", "defconfig", "debug-quick"]);
@@ -91,10 +90,7 @@ fn no_command_writes_what_it_makes_over_a_device_or_through_a_link() {
     for _ in 0..2 {
         program.good(&["job", "run", "a.fio", "--engine", "sim", "-q"]);
     }
-    let traps = match Traps::new(&program) {
-        Ok(traps) => traps,
-        Err(reason) => return skip(test, &reason),
-    };
+    let traps = require!(Traps::new(&program));
     let runs = program.records();
     let run = |n: usize| runs[n].file_name().unwrap().to_str().unwrap().to_owned();
     for writer in WRITERS {

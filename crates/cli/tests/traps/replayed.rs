@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
-use fathom_testkit::{SmallFs, skip};
+use fathom_testkit::{SmallFs, require};
 
 use super::{ENGINES, SIZE, content, job, program, refused};
 
@@ -11,9 +11,8 @@ use super::{ENGINES, SIZE, content, job, program, refused};
 /// a block trace in either byte order, and by `replay_redirect`.
 #[test]
 fn a_replayed_log_writes_to_no_mounted_device() {
-    let name = "a_replayed_log_writes_to_no_mounted_device";
     let program = program();
-    let mounted = require!(name, SmallFs::new(SIZE, "ro"));
+    let mounted = require!(SmallFs::new(SIZE, "ro"));
     let device = mounted.device().to_str().unwrap();
     let before = content(mounted.device());
     let text = format!(

@@ -91,7 +91,6 @@ pub struct BackgroundLoadSpec {
 
 impl GivenBackgroundLoad {
     /// What is said here, above what `below` says.
-    #[must_use]
     pub fn above(&self, below: &Self) -> Self {
         macro_rules! first {
             ($($field:ident),*) => {
@@ -186,13 +185,11 @@ fn parts(iops: u32, percent: u32) -> (u32, u32) {
 
 impl BackgroundLoadSpec {
     /// I/Os of a server per second.
-    #[must_use]
     pub fn iops(&self) -> u32 {
         self.read_iops + self.write_iops
     }
 
     /// In a few words: `2 servers with 256 IOPS each (8k, 50 % reads)`.
-    #[must_use]
     pub fn told(&self) -> String {
         let percent = f64::from(self.read_iops) * 100.0 / f64::from(self.iops());
         let (servers, each) = match self.ninstances {
@@ -205,7 +202,6 @@ impl BackgroundLoadSpec {
 
     /// The job file that writes the file once: what was never written is read
     /// without asking the storage.
-    #[must_use]
     pub fn prefill(&self) -> String {
         format!(
             "[calm-prefill]\nrw=write\ncreate_on_open=1\nend_fsync=1\nioengine=libaio\ndirect=1\nbs=1m\niodepth=8\n{}",
@@ -215,7 +211,6 @@ impl BackgroundLoadSpec {
 
     /// The job file of the load. It goes on until it is ended; a month is longer
     /// than any benchmark.
-    #[must_use]
     pub fn job(&self) -> String {
         let rates = match (self.read_iops, self.write_iops) {
             (reads, 0) => format!("rw=randread\nrate_iops={reads}\n"),
@@ -244,7 +239,6 @@ impl BackgroundLoadSpec {
 
 impl Objects<'_> {
     /// The servers of the background load, each with a claim of its own.
-    #[must_use]
     pub fn background_servers(&self, calm: &BackgroundLoadSpec) -> Value {
         let mut pod = json!({
             "automountServiceAccountToken": false,

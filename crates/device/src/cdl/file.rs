@@ -291,7 +291,6 @@ fn descriptor_keys() -> impl Iterator<Item = &'static str> {
 }
 
 /// A page as such a file.
-#[must_use]
 pub fn render(page: &Page) -> String {
     let mut text = format!("cdlp: {}\n\n", page.kind);
     if page.kind == CdlPage::T2a {

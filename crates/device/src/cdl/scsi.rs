@@ -51,7 +51,6 @@ pub enum ScsiError {
 
 /// Sense key and codes, as the kernel logs them (SPC-6 4.4: fixed or descriptor
 /// format).
-#[must_use]
 pub fn sense(reply: &Reply) -> String {
     let sense = &reply.sense;
     let at = |place: usize| sense.get(place).copied().unwrap_or(0);

@@ -18,7 +18,6 @@ const NAMES: [(Bound, &str, &str); 3] = [
 ];
 
 /// The text of one page.
-#[must_use]
 pub fn page(page: &Page) -> String {
     let of = match page.kind {
         CdlPage::T2a => "read",

@@ -16,7 +16,6 @@ pub struct NvmeNamespace {
 
 impl NvmeNamespace {
     /// From the structure; `None` for one without a format that can be used.
-    #[must_use]
     pub fn read(nsid: u32, identity: &[u8]) -> Option<Self> {
         // FLBAS: bits 3:0 and, above them, 6:5 are the format in force. The formats are
         // four bytes each from 128 on: metadata in two, the power of two of the data.
@@ -33,7 +32,6 @@ impl NvmeNamespace {
     }
 
     /// Its size in bytes.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.blocks.saturating_mul(self.block_bytes.into())
     }

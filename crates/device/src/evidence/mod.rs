@@ -99,7 +99,6 @@ pub struct Sampler {
 impl Sampler {
     /// Begins to read for a step with these targets and a record in this folder; its first
     /// reading names all that can be read.
-    #[must_use]
     pub fn begin(
         sys: &Sys,
         targets: &[PathBuf],

@@ -43,7 +43,6 @@ pub enum MissedTime {
 
 impl MissedTime {
     /// The name of its count in the evidence of a record.
-    #[must_use]
     pub fn figure(self, page: CdlPage, number: u8) -> String {
         let name = match self {
             Self::Inactive => "inactive",
@@ -57,7 +56,6 @@ impl MissedTime {
 
 /// How many I/Os missed a limit, of the times that `count` knows: the guideline where the
 /// limit has one, else one of the other two.
-#[must_use]
 pub fn missed_limit(has_guideline: bool, count: impl Fn(MissedTime) -> Option<u64>) -> Option<u64> {
     if has_guideline {
         return count(MissedTime::Duration);
@@ -83,7 +81,6 @@ pub struct LimitCount {
 
 /// Asks a disk that has duration limits what it has counted of them; none where it counts
 /// nothing. Other devices are asked nothing.
-#[must_use]
 pub fn limit_counts(issue: &dyn Issue, node: &SysBlock) -> Vec<LimitCount> {
     let disk = node.whole();
     if disk.value::<u8>("device/cdl_supported") != Some(1) {

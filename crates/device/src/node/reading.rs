@@ -19,7 +19,6 @@ const TICK_MS: u64 = 10;
 /// The files of a reading, `/proc` of the machine being at `proc`. The clock
 /// stands first and the counters that are divided by it next. `/sys` is that of
 /// whoever reads: block devices are the same in all namespaces.
-#[must_use]
 pub fn files(proc: &str) -> Vec<String> {
     let of_proc = [
         "uptime",
@@ -85,7 +84,6 @@ impl NodeReading {
 
     /// What the machine did since an earlier reading, to end at `at_ms`; `None`
     /// when no time has passed, or it was started again in between.
-    #[must_use]
     pub fn since(&self, before: &Self, at_ms: u64) -> Option<NodeSample> {
         let span_ms = self.uptime_ms.checked_sub(before.uptime_ms)?;
         if span_ms == 0 {

@@ -31,7 +31,6 @@ pub struct VolumeReading {
 
 impl VolumeReading {
     /// Reads the text of [`VOLUME_FILES`]; `None` when nothing is mounted there.
-    #[must_use]
     pub fn parse(text: &str, point: &Path) -> Option<Self> {
         let file = |wanted: &str| {
             let mut found = sections(text).filter(|(name, _)| name.ends_with(wanted));

@@ -128,7 +128,6 @@ impl Capabilities {
 
     /// Every way, in the order in which `auto` takes the first possible one;
     /// those of other kinds of device are left out.
-    #[must_use]
     pub fn offers(&self, want: &Want) -> Vec<Offer> {
         PurgeMethod::all()
             .filter(|&method| self.is_of_kind(method))
@@ -152,7 +151,6 @@ impl Capabilities {
     }
 
     /// One way.
-    #[must_use]
     pub fn offer(&self, method: PurgeMethod, want: &Want) -> Offer {
         Offer {
             method,

@@ -92,13 +92,11 @@ impl PurgeMethod {
     }
 
     /// Whether it acts on the whole device, also when it is given a part.
-    #[must_use]
     pub fn is_whole(self) -> bool {
         !matches!(self, Self::Discard { .. } | Self::Overwrite(_))
     }
 
     /// What it does, for a person.
-    #[must_use]
     pub fn about(self) -> &'static str {
         match self {
             Self::NvmeFormat => "formats the namespace (Format NVM)",
@@ -159,19 +157,16 @@ pub struct PurgeMethods(Vec<PurgeMethod>);
 
 impl PurgeMethods {
     /// These, the first one first.
-    #[must_use]
     pub fn of(methods: impl IntoIterator<Item = PurgeMethod>) -> Self {
         Self(methods.into_iter().collect())
     }
 
     /// The ways, in order.
-    #[must_use]
     pub fn methods(&self) -> &[PurgeMethod] {
         &self.0
     }
 
     /// The one way, where there is no choice.
-    #[must_use]
     pub fn only(&self) -> Option<PurgeMethod> {
         match self.0[..] {
             [only] => Some(only),

@@ -155,7 +155,6 @@ impl PurgeError {
     }
 
     /// The exit code of a command that ends with it.
-    #[must_use]
     pub fn exit(&self) -> Exit {
         match self {
             Self::NotADevice { .. } | Self::Refused(_) => Exit::Refused,
@@ -315,7 +314,6 @@ impl Purge {
     }
 
     /// What is done, in order.
-    #[must_use]
     pub fn commands(&self) -> &[PurgeStep] {
         &self.steps
     }
@@ -328,7 +326,6 @@ impl Purge {
 
     /// Bytes that Fathom itself writes for it: the samples, and the data of an
     /// overwrite. What the device writes by itself nobody counts.
-    #[must_use]
     pub fn write_bytes(&self) -> u64 {
         let overwrites = matches!(self.method, PurgeMethod::Overwrite(_));
         let data = if overwrites {
@@ -341,7 +338,6 @@ impl Purge {
 
     /// The command that does it, as a person would type it: what fio-tests
     /// has in its log.
-    #[must_use]
     pub fn like(&self) -> String {
         let main = self.steps.iter().find(|step| step.is_main);
         main.map_or_else(String::new, |step| step.like.clone())

@@ -61,7 +61,6 @@ pub(super) struct PurgeUndo {
 impl PurgeStep {
     /// The command as it is issued, with its bytes; `None` where Fathom reads or
     /// writes blocks.
-    #[must_use]
     pub fn issued(&self) -> Option<String> {
         match &self.act {
             StepAction::Give { command, .. } => Some(command.to_string()),

@@ -10,6 +10,7 @@
 use std::io;
 use std::path::Path;
 
+use fathom_model::mix::mix;
 use fathom_model::{Promise, Verification};
 
 use crate::direct::{self, Buffer, Direct};
@@ -81,7 +82,7 @@ impl Samples {
 
     /// A seed for other bytes than those of the samples.
     pub(super) fn other_seed(&self) -> u64 {
-        direct::mix(!self.seed)
+        mix(!self.seed, 0)
     }
 
     /// Size of one in bytes.
@@ -248,7 +249,7 @@ fn places(seed: u64, size: u64, bytes: u32, block: u32, wanted: u64) -> (Vec<u64
         let from = (u128::from(strip) * u128::from(slots) / u128::from(strips)) as u64;
         let to = (u128::from(strip + 1) * u128::from(slots) / u128::from(strips)) as u64;
         let room = to.saturating_sub(from).max(1);
-        places.push((from + direct::mix(seed ^ direct::mix(strip)) % room) * bytes);
+        places.push((from + mix(seed, strip) % room) * bytes);
     }
     let block = u64::from(block.max(512));
     places.push(size.saturating_sub(bytes) / block * block);

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fathom_device::command::{Command, CommandData, Reply};
 use fathom_device::purge::{PASSWORD, Purge};
 use fathom_model::{Exit, Promise};
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, require};
 
 use crate::purge::drive::{Drive, bad, good, opcode};
-use crate::purge::{Machine, SIZE, all_kept, kept, require, run, want, words};
+use crate::purge::{Machine, SIZE, all_kept, kept, run, want, words};
 
 const IDENTIFY: u8 = 0xec;
 const SET_PASSWORD: u8 = 0xf1;
@@ -87,8 +87,7 @@ fn cdb(command: &Command) -> Vec<u8> {
 
 #[test]
 fn a_security_erase_sets_a_password_prepares_and_erases() {
-    let test = "a_security_erase_sets_a_password_prepares_and_erases";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     for (method, word0, minutes) in [
         ("ata-security-erase", 0, 60),
@@ -138,8 +137,7 @@ fn erase_is_exact(orders: &[Command], word0: u8, minutes: u64) {
 /// `hdparm --security-erase` ends with 0 when the drive has aborted it.
 #[test]
 fn an_aborted_erase_takes_the_password_away_again_and_is_told() {
-    let test = "an_aborted_erase_takes_the_password_away_again_and_is_told";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     for fails_at in [PREPARE, ERASE] {
         let drive = drive(device.path(), &ABLE, move |code| match code {
@@ -189,8 +187,7 @@ fn an_aborted_erase_takes_the_password_away_again_and_is_told() {
 
 #[test]
 fn an_erase_that_says_good_and_does_nothing_is_caught() {
-    let test = "an_erase_that_says_good_and_does_nothing_is_caught";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     let drive = drive(device.path(), &ABLE, |_| Reply::default());
     let purge = Purge::new(
@@ -204,8 +201,7 @@ fn an_erase_that_says_good_and_does_nothing_is_caught() {
 
 #[test]
 fn what_stands_against_an_erase_is_told_with_what_to_do() {
-    let test = "what_stands_against_an_erase_is_told_with_what_to_do";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     let cases: [(Words, &str, &str); 6] = [
         (&[(128, 0)], "ata-security-erase", "no security feature set"),
@@ -238,10 +234,7 @@ fn what_stands_against_an_erase_is_told_with_what_to_do() {
 
 #[test]
 fn an_ata_sanitize_is_followed_by_its_registers() {
-    let device = require!(
-        "an_ata_sanitize_is_followed_by_its_registers",
-        LoopDevice::new(SIZE)
-    );
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     // Started; half done; done without error.
     let going = || {
@@ -316,8 +309,7 @@ fn an_ata_sanitize_is_followed_by_its_registers() {
 /// that it is done: SAS adapters translate so.
 #[test]
 fn registers_in_fixed_format_are_read_too() {
-    let test = "registers_in_fixed_format_are_read_too";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     let fixed = |key: u8, status: u8, upper: bool, lba: u16, code: [u8; 2]| {
         let flags = if upper { 0x40 } else { 0 };
@@ -356,8 +348,7 @@ fn registers_in_fixed_format_are_read_too() {
 /// A way that the drive has promised and refuses costs nothing: the next one is gone.
 #[test]
 fn a_way_that_fails_and_changes_nothing_is_followed_by_the_next() {
-    let test = "a_way_that_fails_and_changes_nothing_is_followed_by_the_next";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     let attempts = |method: &str, erases: bool| {
         let drive = drive(device.path(), &ABLE, |_| aborted());
@@ -398,8 +389,7 @@ fn a_way_that_fails_and_changes_nothing_is_followed_by_the_next() {
 
 #[test]
 fn capacity_that_a_drive_hides_is_told() {
-    let test = "capacity_that_a_drive_hides_is_told";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     let found = |words: Words, answer: fn(u8) -> Reply| {
         let drive = drive(device.path(), words, answer);

@@ -12,7 +12,7 @@ use fathom_device::command::{Command, Issue, KernelDevices};
 use fathom_device::purge::{Purge, PurgeError, PurgeProgress, Want};
 use fathom_device::safety::Confirmations;
 use fathom_model::{Exit, Promise, Purged, Verification};
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, require};
 use tempfile::TempDir;
 
 mod ata;
@@ -21,17 +21,6 @@ mod nvme;
 mod scsi;
 
 const SIZE: u64 = 16 << 20;
-
-/// The value, or the end of the test with the reason for skipping it.
-macro_rules! require {
-    ($test:expr, $what:expr) => {
-        match $what {
-            Ok(value) => value,
-            Err(reason) => return skip($test, &reason),
-        }
-    };
-}
-pub(crate) use require;
 
 fn want(method: &str) -> Want {
     Want {
@@ -83,10 +72,7 @@ fn on_loop(device: &LoopDevice, method: &str) -> Purge {
 
 #[test]
 fn a_loop_device_is_discarded_and_overwritten() {
-    let device = require!(
-        "a_loop_device_is_discarded_and_overwritten",
-        LoopDevice::new(SIZE)
-    );
+    let device = require!(LoopDevice::new(SIZE));
     for (method, promise) in [
         ("auto", Promise::Zeros),
         ("overwrite", Promise::Zeros),
@@ -136,9 +122,8 @@ fn a_loop_device_is_discarded_and_overwritten() {
 
 #[test]
 fn a_device_that_came_in_place_of_the_one_that_was_looked_at_is_not_purged() {
-    let test = "a_device_that_came_in_place_of_the_one_that_was_looked_at_is_not_purged";
-    let first = require!(test, LoopDevice::new(SIZE));
-    let other = require!(test, LoopDevice::new(SIZE));
+    let first = require!(LoopDevice::new(SIZE));
+    let other = require!(LoopDevice::new(SIZE));
     let dir = tempfile::tempdir().unwrap();
     let link = dir.path().join("disk");
     std::os::unix::fs::symlink(first.path(), &link).unwrap();
@@ -159,8 +144,7 @@ fn a_device_that_came_in_place_of_the_one_that_was_looked_at_is_not_purged() {
 
 #[test]
 fn zram_is_purged() {
-    let test = "zram_is_purged";
-    let device = require!(test, fathom_testkit::Zram::new(SIZE));
+    let device = require!(fathom_testkit::Zram::new(SIZE));
     for method in ["blkdiscard", "overwrite", "overwrite-random"] {
         let purge = Purge::new(&Sys::live(), &KernelDevices, &want(method), device.path()).unwrap();
         let done = run(&purge, &KernelDevices).unwrap();
@@ -192,8 +176,7 @@ fn files_and_what_is_not_there_are_refused() {
 
 #[test]
 fn a_device_that_was_not_named_or_is_in_use_is_not_touched() {
-    let test = "a_device_that_was_not_named_or_is_in_use_is_not_touched";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -219,10 +202,7 @@ fn a_device_that_was_not_named_or_is_in_use_is_not_touched() {
 
 #[test]
 fn an_overwrite_stops_when_it_is_told_to() {
-    let device = require!(
-        "an_overwrite_stops_when_it_is_told_to",
-        LoopDevice::new(SIZE)
-    );
+    let device = require!(LoopDevice::new(SIZE));
     let purge = on_loop(&device, "overwrite");
     let asked = std::cell::Cell::new(0);
     let stop = || {
@@ -269,7 +249,7 @@ impl Issue for Liar {
 
 #[test]
 fn a_purge_that_does_nothing_is_caught() {
-    let device = require!("a_purge_that_does_nothing_is_caught", LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     for method in ["blkdiscard", "blkdiscard-secure"] {
         let seen = kept(run(&on_loop(&device, method), &Liar(None)));
         assert_eq!(seen.broken_at[0], 0, "{method}");
@@ -280,10 +260,7 @@ fn a_purge_that_does_nothing_is_caught() {
 /// A stretch of two strips cannot be missed, wherever it lies.
 #[test]
 fn a_stretch_that_is_left_over_is_caught() {
-    let device = require!(
-        "a_stretch_that_is_left_over_is_caught",
-        LoopDevice::new(SIZE)
-    );
+    let device = require!(LoopDevice::new(SIZE));
     let stretch = SIZE / 32;
     for begin in [0, 5 * stretch + 4096, SIZE - stretch] {
         let purge = on_loop(&device, "blkdiscard");
@@ -315,8 +292,7 @@ fn other_content_breaks_a_promise_of_zeros_only() {
             Ok(fathom_device::command::Reply::default())
         }
     }
-    let test = "other_content_breaks_a_promise_of_zeros_only";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let seen = kept(run(&on_loop(&device, "blkdiscard"), &Scribbler));
     assert_eq!(
         (seen.other, seen.kept, seen.broken_at.len()),
@@ -327,8 +303,7 @@ fn other_content_breaks_a_promise_of_zeros_only() {
 
 #[test]
 fn a_partition_is_not_given_commands_for_the_whole_device() {
-    let test = "a_partition_is_not_given_commands_for_the_whole_device";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = Machine::new();
     let disk = machine.disk("nvme0n1", SIZE, None);
     fs::write(disk.join("nsid"), "1\n").unwrap();

@@ -7,10 +7,10 @@ use std::time::Duration;
 use fathom_device::command::{Command, CommandData, Played, Reply};
 use fathom_device::purge::{FormatNvm, Purge, PurgeError, Want};
 use fathom_model::{Exit, Promise};
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, require};
 
 use crate::purge::drive::{Drive, bad, good};
-use crate::purge::{Machine, SIZE, all_kept, kept, require, run, want, words};
+use crate::purge::{Machine, SIZE, all_kept, kept, run, want, words};
 
 /// What a controller says: Format NVM (OACS bit 1), FNA, SANICAP.
 fn controller(fna: u8, sanicap: u32) -> Vec<u8> {
@@ -166,8 +166,7 @@ fn settings(text: &str) -> FormatNvm {
 
 #[test]
 fn every_option_of_a_format_stands_where_the_specification_has_it() {
-    let test = "every_option_of_a_format_stands_where_the_specification_has_it";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
     let erase = 1 << 9;
     for (options, nsid, dword10, seconds, after) in [
@@ -195,8 +194,7 @@ fn every_option_of_a_format_stands_where_the_specification_has_it() {
 
 #[test]
 fn settings_that_the_drive_lacks_are_refused_before_anything_is_written() {
-    let test = "settings_that_the_drive_lacks_are_refused_before_anything_is_written";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
     let refused = |options: &str, fna: u8, check: bool| {
         let replies = [controller(fna, 0), namespace(0), list(&[3])].map(good);
@@ -249,10 +247,7 @@ fn settings_that_the_drive_lacks_are_refused_before_anything_is_written() {
 
 #[test]
 fn a_format_is_believed_by_its_blocks_alone() {
-    let device = require!(
-        "a_format_is_believed_by_its_blocks_alone",
-        LoopDevice::new(SIZE)
-    );
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
     let purged = |drive: Drive| {
         let purge = Purge::new(&machine.sys(), &drive, &want("nvme-format"), device.path());
@@ -314,7 +309,7 @@ fn sanitizing(
 
 #[test]
 fn a_sanitize_is_followed_to_its_end() {
-    let device = require!("a_sanitize_is_followed_to_its_end", LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
     let going: &[(u16, u16)] = &[(0, 2), (0x8000, 2), (0xffff, 0x101)];
     for (method, dword10, promise, estimate) in [
@@ -369,7 +364,7 @@ fn a_sanitize_is_followed_to_its_end() {
 
 #[test]
 fn a_sanitize_that_is_not_done_is_told() {
-    let device = require!("a_sanitize_that_is_not_done_is_told", LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
     let result = |states, start| {
         let drive = Drive::new(device.path(), sanitizing(&[3], states, start));
@@ -398,8 +393,7 @@ fn a_sanitize_that_is_not_done_is_told() {
 /// One that is attached elsewhere, or to nothing, cannot be looked at.
 #[test]
 fn a_namespace_that_is_no_device_here_keeps_all_from_being_sanitized() {
-    let test = "a_namespace_that_is_no_device_here_keeps_all_from_being_sanitized";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
     let drive = Drive::new(
         device.path(),
@@ -425,9 +419,8 @@ fn drive_of_two(device: &Path, fna: u8) -> Drive {
 
 #[test]
 fn other_namespaces_are_passed_over_where_there_is_a_choice() {
-    let test = "other_namespaces_are_passed_over_where_there_is_a_choice";
-    let device = require!(test, LoopDevice::new(SIZE));
-    let other = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
+    let other = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), Some(other.path()));
     // FNA bit 0: every format formats all; bit 1: every secure erase does.
     for (fna, options, wide) in [
@@ -468,9 +461,8 @@ fn other_namespaces_are_passed_over_where_there_is_a_choice() {
 
 #[test]
 fn other_namespaces_must_be_named_and_free() {
-    let test = "other_namespaces_must_be_named_and_free";
-    let device = require!(test, LoopDevice::new(SIZE));
-    let other = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
+    let other = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), Some(other.path()));
     let drive = || drive_of_two(device.path(), 2);
     let wanted = want("nvme-format");
@@ -484,7 +476,7 @@ fn other_namespaces_must_be_named_and_free() {
     let both = words(&[device.path(), other.path()]);
     purge.check(&both).unwrap();
     // Named, and in use.
-    let over = require!(test, LoopDevice::over(other.path()));
+    let over = require!(LoopDevice::over(other.path()));
     let used = purge.check(&both).unwrap_err().to_string();
     assert!(
         used.contains(&format!("{name} is behind loop device")),
@@ -507,7 +499,7 @@ fn other_namespaces_must_be_named_and_free() {
 /// What stands in sysfs counts, never the name.
 #[test]
 fn the_namespace_is_the_one_of_sysfs() {
-    let device = require!("the_namespace_is_the_one_of_sysfs", LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path(), None);
     let nsid: PathBuf = machine
         .path("sys/devices")

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use fathom_device::command::{Command, CommandData, Reply};
 use fathom_device::purge::Purge;
 use fathom_model::{Exit, Promise};
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, require};
 
 use crate::purge::drive::{Drive, bad, good, opcode};
-use crate::purge::{Machine, SIZE, all_kept, kept, require, run, want};
+use crate::purge::{Machine, SIZE, all_kept, kept, run, want};
 
 const REQUEST_SENSE: u8 = 0x03;
 const FORMAT_UNIT: u8 = 0x04;
@@ -57,8 +57,7 @@ fn drive(device: &Path, told: bool, states: Vec<Vec<u8>>, start: Reply) -> Drive
 
 #[test]
 fn scsi_sanitizes_and_formats_are_followed_to_their_end() {
-    let test = "scsi_sanitizes_and_formats_are_followed_to_their_end";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     let sanitize =
         |action: u8, length: u8| vec![SANITIZE, 0x80 | action, 0, 0, 0, 0, 0, 0, length, 0];
@@ -132,8 +131,7 @@ fn scsi_sanitizes_and_formats_are_followed_to_their_end() {
 
 #[test]
 fn scsi_devices_that_refuse_fail_or_lie_are_told() {
-    let test = "scsi_devices_that_refuse_fail_or_lie_are_told";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     let done = |states: Vec<Vec<u8>>, start: Reply| {
         let drive = drive(device.path(), true, states, start);
@@ -172,8 +170,7 @@ fn scsi_devices_that_refuse_fail_or_lie_are_told() {
 /// QEMU's disks do not list their commands, and take FORMAT UNIT as done.
 #[test]
 fn a_command_that_the_device_does_not_speak_of_is_tried_by_name_only() {
-    let test = "a_command_that_the_device_does_not_speak_of_is_tried_by_name_only";
-    let device = require!(test, LoopDevice::new(SIZE));
+    let device = require!(LoopDevice::new(SIZE));
     let machine = machine(device.path());
     let drive = || {
         drive(

@@ -88,7 +88,6 @@ impl Address {
     }
 
     /// Whether it stands for every address of this machine.
-    #[must_use]
     pub fn is_everywhere(&self) -> bool {
         match self {
             Self::Sock(_) => false,
@@ -102,7 +101,6 @@ impl Address {
     }
 
     /// Its name in figures: the host, or the socket's path.
-    #[must_use]
     pub fn name(&self) -> String {
         match self {
             Self::Ip { host, .. } => host.clone(),
@@ -111,7 +109,6 @@ impl Address {
     }
 
     /// Its port in figures.
-    #[must_use]
     pub fn port(&self) -> Option<u16> {
         match self {
             Self::Ip { port, .. } => Some(*port),

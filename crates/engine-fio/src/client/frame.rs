@@ -95,7 +95,6 @@ pub fn first(bytes: &[u8]) -> Result<Option<Frame<'_>>, NoFrame> {
 }
 
 /// A frame without payload.
-#[must_use]
 pub fn simple(version: u16, op: u16, tag: u64) -> [u8; HEAD_BYTES] {
     let mut head = [0; HEAD_BYTES];
     head[0..2].copy_from_slice(&version.to_le_bytes());
@@ -128,7 +127,6 @@ const PROGRESS_BYTES: std::ops::RangeInclusive<usize> = 164..=1024;
 
 /// Reads `struct jobs_eta` (stat.h), whose fields up to the estimate have been
 /// the same since fio 2.2.12; `None` when the payload cannot be one.
-#[must_use]
 pub fn progress(payload: &[u8]) -> Option<ServerProgress> {
     if !PROGRESS_BYTES.contains(&payload.len()) {
         return None;
@@ -146,7 +144,6 @@ pub fn progress(payload: &[u8]) -> Option<ServerProgress> {
 }
 
 /// The lines of a TEXT (`struct cmd_text_pdu`: level, length, two times, text).
-#[must_use]
 pub fn text(payload: &[u8]) -> String {
     String::from_utf8_lossy(payload.get(24..).unwrap_or_default())
         .trim_end_matches('\0')
@@ -155,7 +152,6 @@ pub fn text(payload: &[u8]) -> String {
 
 /// Host name and fio's version in the answer to a PROBE (`struct
 /// cmd_probe_reply_pdu`: 64 bytes of name, one of endianness, 32 of version).
-#[must_use]
 pub fn probe(payload: &[u8]) -> (Option<String>, Option<String>) {
     let word = |range: std::ops::Range<usize>| {
         let bytes = payload.get(range)?;
@@ -170,7 +166,6 @@ pub fn probe(payload: &[u8]) -> (Option<String>, Option<String>) {
 }
 
 /// The error that a STOP carries, an errno.
-#[must_use]
 pub fn error(payload: &[u8]) -> i32 {
     match payload.len() {
         0..4 => 0,
@@ -179,7 +174,6 @@ pub fn error(payload: &[u8]) -> i32 {
 }
 
 /// How many jobs will report, by a START; `None` when it does not say.
-#[must_use]
 pub fn reports(payload: &[u8]) -> Option<u32> {
     (payload.len() >= 8).then(|| u32_at(payload, 4))
 }

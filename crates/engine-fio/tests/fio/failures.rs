@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fathom_engine::{Control, Outcome, Request};
 use fathom_model::{Event, FailureKind};
-use fathom_testkit::{FaultFs, FaultOp, SmallFs, skip};
+use fathom_testkit::{FaultFs, FaultOp, SmallFs, require};
 
 use crate::fio::bench::{Bench, pid_of};
 
@@ -207,11 +207,7 @@ fn the_limit_on_aio_contexts_is_explained() {
 
 #[test]
 fn a_full_file_system_is_told_with_the_file() {
-    let name = "a_full_file_system_is_told_with_the_file";
-    let small = match SmallFs::new(8 << 20, "") {
-        Ok(small) => small,
-        Err(reason) => return skip(name, &reason),
-    };
+    let small = require!(SmallFs::new(8 << 20, ""));
     let bench = Bench::new();
     let told = bench.run(&format!(
         "[big]\nrw=write\nsize=32m\nbs=64k\nfallocate=none\nfilename={}/data\n",
@@ -225,11 +221,7 @@ fn a_full_file_system_is_told_with_the_file() {
 
 #[test]
 fn an_io_error_ends_the_job_and_names_the_file() {
-    let name = "an_io_error_ends_the_job_and_names_the_file";
-    let faulty = match FaultFs::new() {
-        Ok(faulty) => faulty,
-        Err(reason) => return skip(name, &reason),
-    };
+    let faulty = require!(FaultFs::new());
     let bench = Bench::new();
     faulty.fail_once(FaultOp::Write, 5, EIO);
     let told = bench.run(&job_on(&faulty, ""));
@@ -243,11 +235,7 @@ fn an_io_error_ends_the_job_and_names_the_file() {
 
 #[test]
 fn errors_that_a_job_goes_on_after_are_counted() {
-    let name = "errors_that_a_job_goes_on_after_are_counted";
-    let faulty = match FaultFs::new() {
-        Ok(faulty) => faulty,
-        Err(reason) => return skip(name, &reason),
-    };
+    let faulty = require!(FaultFs::new());
     let bench = Bench::new();
     faulty.fail_from(FaultOp::Write, 5, EIO);
     let told = bench.run(&job_on(&faulty, "continue_on_error=all\n"));
@@ -259,11 +247,7 @@ fn errors_that_a_job_goes_on_after_are_counted() {
 /// The first error is one that it goes past, the last one is not.
 #[test]
 fn an_error_that_a_job_does_not_go_past_fails_it_whatever_it_went_past_before() {
-    let name = "an_error_that_a_job_does_not_go_past_fails_it_whatever_it_went_past_before";
-    let faulty = match FaultFs::new() {
-        Ok(faulty) => faulty,
-        Err(reason) => return skip(name, &reason),
-    };
+    let faulty = require!(FaultFs::new());
     let bench = Bench::new();
     faulty.fail_once(FaultOp::Write, 5, EIO);
     let told = bench.run(&job_on(&faulty, "continue_on_error=verify\n"));
@@ -279,11 +263,7 @@ fn an_error_that_a_job_does_not_go_past_fails_it_whatever_it_went_past_before() 
 /// Limits of a device abort I/Os on purpose: fio reports their error all the same.
 #[test]
 fn errors_that_a_job_is_to_ignore_are_counted_and_no_failure() {
-    let name = "errors_that_a_job_is_to_ignore_are_counted_and_no_failure";
-    let faulty = match FaultFs::new() {
-        Ok(faulty) => faulty,
-        Err(reason) => return skip(name, &reason),
-    };
+    let faulty = require!(FaultFs::new());
     let bench = Bench::new();
     faulty.fail_once(FaultOp::Write, 5, EIO);
     let ignoring = "continue_on_error=io\nignore_error=5,5\n";

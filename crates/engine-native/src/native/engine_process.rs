@@ -251,7 +251,6 @@ impl EngineProcess {
 
 /// The engine's process: call this before anything else in `main`. `None` when
 /// this process is not one.
-#[must_use]
 pub fn entry(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if args.nth(1)? != ARGUMENT {
         return None;

@@ -12,7 +12,6 @@ use super::worker::engine_name;
 
 /// A sentence for each job whose I/O engine this kernel does not offer; no
 /// program can run it here. Touches nothing.
-#[must_use]
 pub fn kernel_lacks(jobs: &[JobSpec]) -> Vec<String> {
     let tried = [
         (IoEngine::IoUring, uring::offered as fn() -> io::Result<()>),

@@ -77,7 +77,6 @@ pub use kernel::kernel_lacks;
 pub use options::{Listed, io_engines, markdown, options, supports};
 
 /// What results name as the engine's version.
-#[must_use]
 pub fn version() -> String {
     format!("native-{}", env!("CARGO_PKG_VERSION"))
 }
@@ -99,7 +98,6 @@ impl Default for Native {
 impl Native {
     /// One that runs in this process. Reads the clocks a first time; by the
     /// first I/O they can be compared.
-    #[must_use]
     pub fn new() -> Self {
         Self {
             anchor: ClockAnchor::now(),
@@ -110,7 +108,6 @@ impl Native {
     /// One whose I/O is done by a process of its own (see [`mod@engine_process`]), which
     /// starts now. Only for a program that calls [`entry`] before anything else
     /// in `main`. Where /proc is missing it runs in this process all the same.
-    #[must_use]
     pub fn in_own_process() -> Self {
         Self {
             process: Some(Mutex::new(EngineProcess::start().ok())),

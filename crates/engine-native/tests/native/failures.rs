@@ -2,7 +2,7 @@
 
 use fathom_engine::Outcome;
 use fathom_model::FailureKind;
-use fathom_testkit::{FaultFs, FaultOp, LoopDevice, SmallFs, skip};
+use fathom_testkit::{FaultFs, FaultOp, LoopDevice, SmallFs, require};
 
 use crate::native::content::holds;
 use crate::native::{Seen, folder, try_run};
@@ -50,10 +50,7 @@ fn a_missing_size_folder_or_device_is_a_failure_of_its_job() {
 
 #[test]
 fn a_full_disk_ends_the_job_with_its_offset() {
-    let small = match SmallFs::new(16 << 20, "") {
-        Ok(small) => small,
-        Err(reason) => return skip("a_full_disk_ends_the_job_with_its_offset", &reason),
-    };
+    let small = require!(SmallFs::new(16 << 20, ""));
     for engine in ["psync", "io_uring", "libaio", "posixaio"] {
         let mut seen = Seen::default();
         let text = format!(
@@ -81,10 +78,7 @@ fn a_full_disk_ends_the_job_with_its_offset() {
 
 #[test]
 fn an_io_error_ends_the_job_or_is_gone_past() {
-    let faultfs = match FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => return skip("an_io_error_ends_the_job_or_is_gone_past", &reason),
-    };
+    let faultfs = require!(FaultFs::new());
     for engine in ["psync", "io_uring", "libaio", "posixaio"] {
         std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
         let job = format!("[a]\nioengine={engine}\nrw=randwrite\nbs=4k\nfilename=f\nsize=1m\n");
@@ -121,15 +115,7 @@ fn an_io_error_ends_the_job_or_is_gone_past() {
 /// As fio does (td_error.c): EIO and EILSEQ, or what ignore_error names instead.
 #[test]
 fn continue_on_error_goes_past_the_errors_that_fio_goes_past() {
-    let faultfs = match FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => {
-            return skip(
-                "continue_on_error_goes_past_the_errors_that_fio_goes_past",
-                &reason,
-            );
-        }
-    };
+    let faultfs = require!(FaultFs::new());
     for (errno, options, outcome) in [
         (libc::EIO, "continue_on_error=write\n", Outcome::Complete),
         (libc::EIO, "continue_on_error=read\n", Outcome::Failed),
@@ -157,10 +143,7 @@ fn continue_on_error_goes_past_the_errors_that_fio_goes_past() {
 
 #[test]
 fn a_short_write_is_finished_and_counted() {
-    let faultfs = match FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => return skip("a_short_write_is_finished_and_counted", &reason),
-    };
+    let faultfs = require!(FaultFs::new());
     // Not io_uring and libaio: to them the kernel answers FUSE's short writes with EIO.
     for engine in ["psync", "sync", "pvsync2", "posixaio"] {
         faultfs.short_write(5);
@@ -189,15 +172,7 @@ fn a_short_write_is_finished_and_counted() {
 
 #[test]
 fn a_stalled_device_is_named_and_the_run_ends_all_the_same() {
-    let faultfs = match FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => {
-            return skip(
-                "a_stalled_device_is_named_and_the_run_ends_all_the_same",
-                &reason,
-            );
-        }
-    };
+    let faultfs = require!(FaultFs::new());
     std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
     faultfs.hold_reads_from(1);
     let dir = folder();
@@ -223,15 +198,7 @@ fn a_stalled_device_is_named_and_the_run_ends_all_the_same() {
 
 #[test]
 fn a_device_gets_each_block_once_and_the_kernel_counted_as_much() {
-    let device = match LoopDevice::new(4 << 20) {
-        Ok(device) => device,
-        Err(reason) => {
-            return skip(
-                "a_device_gets_each_block_once_and_the_kernel_counted_as_much",
-                &reason,
-            );
-        }
-    };
+    let device = require!(LoopDevice::new(4 << 20));
     let dir = folder();
     for engine in ["io_uring", "libaio", "psync"] {
         let text = format!(
@@ -314,10 +281,7 @@ fn polling_where_nothing_can_be_polled_says_what_it_needs() {
 
 #[test]
 fn a_short_read_is_gone_on_with_and_counted() {
-    let faultfs = match FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => return skip("a_short_read_is_gone_on_with_and_counted", &reason),
-    };
+    let faultfs = require!(FaultFs::new());
     std::fs::write(faultfs.path().join("f"), vec![1u8; 256 << 10]).unwrap();
     for engine in ["psync", "sync", "pvsync2", "io_uring", "libaio", "posixaio"] {
         faultfs.short_read(5);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use fathom_engine::{Engine, Outcome, Sink};
 use fathom_model::{Direction, DirectionResult, Event, Sample};
-use fathom_testkit::{FaultFs, skip};
+use fathom_testkit::{FaultFs, require};
 
 use crate::native::{Seen, folder, request, run, try_run};
 
@@ -273,15 +273,7 @@ fn a_stall_under_a_rate_shows_in_lat_and_in_lag_and_not_from_the_issue() {
     const RATE: f64 = 200.0;
     const IOS: u64 = 400;
     const STALLED: u64 = 50;
-    let faultfs = match FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => {
-            return skip(
-                "a_stall_under_a_rate_shows_in_lat_and_in_lag_and_not_from_the_issue",
-                &reason,
-            );
-        }
-    };
+    let faultfs = require!(FaultFs::new());
     std::fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
     faultfs.hold_reads_from(STALLED);
     let mut sink = Stalling {

@@ -10,7 +10,7 @@ use fathom_engine_native::Native;
 use fathom_fio_output::json;
 use fathom_jobfile::table::{ValueKind, table};
 use fathom_model::{Event, Failure, Results};
-use fathom_testkit::{skip, stat_fields};
+use fathom_testkit::{require, skip, stat_fields};
 
 use crate::native::{Seen, folder, request, run, try_run};
 
@@ -120,11 +120,7 @@ fn exit_what_says_which_jobs_end_too() {
 
 #[test]
 fn what_is_read_beforehand_comes_from_memory() {
-    let test = "what_is_read_beforehand_comes_from_memory";
-    let small = match fathom_testkit::SmallFs::new(64 << 20, "") {
-        Ok(small) => small,
-        Err(reason) => return skip(test, &reason),
-    };
+    let small = require!(fathom_testkit::SmallFs::new(64 << 20, ""));
     let reads = |options: &str| {
         let text =
             format!("[j]\nrw=randread\nbs=4k\nsize=16m\nnumber_ios=1\nfilename=f\n{options}\n");

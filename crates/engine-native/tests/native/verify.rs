@@ -7,7 +7,7 @@ use std::process::Command;
 use fathom_engine::Outcome;
 use fathom_fio_output::json;
 use fathom_model::{FailureKind, Results};
-use fathom_testkit::skip;
+use fathom_testkit::require;
 
 use crate::native::{Seen, folder, run, try_run};
 
@@ -59,10 +59,7 @@ fn every_engine_reads_back_what_it_wrote() {
 /// When fio reads back, and how much: the same I/Os of the same sizes.
 #[test]
 fn fio_reads_back_as_often_and_as_much() {
-    let test = "fio_reads_back_as_often_and_as_much";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     let jobs = [
         "rw=randwrite\nsize=1m",
         "rw=write\nsize=1m\nloops=2",
@@ -97,10 +94,7 @@ const LAYOUTS: [&str; 6] = [
 
 #[test]
 fn each_engine_verifies_what_the_other_wrote() {
-    let test = "each_engine_verifies_what_the_other_wrote";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     for layout in LAYOUTS {
         let dir = folder();
         let write =
@@ -152,10 +146,7 @@ const KINDS: [&str; 17] = [
 /// stand further behind, compressible data.
 #[test]
 fn each_engine_verifies_every_kind_of_the_other() {
-    let test = "each_engine_verifies_every_kind_of_the_other";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     let shapes = [
         "bs=4k",
         "bs=3000\nverify_interval=1000",
@@ -200,10 +191,7 @@ fn each_engine_verifies_every_kind_of_the_other() {
 /// what was there.
 #[test]
 fn a_mismatch_is_dumped_with_what_was_expected() {
-    let test = "a_mismatch_is_dumped_with_what_was_expected";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     for verify in [
         "md5",
         "crc32c\nbuffer_compress_percentage=30",
@@ -244,10 +232,7 @@ fn a_mismatch_is_dumped_with_what_was_expected() {
 /// With a backlog as much is read back as fio reads, within the pass and at its end.
 #[test]
 fn a_backlog_is_read_back_as_fio_does() {
-    let test = "a_backlog_is_read_back_as_fio_does";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     let jobs = [
         "rw=write\nverify_backlog=16",
         "rw=randwrite\nverify_backlog=100\nioengine=libaio\niodepth=8",
@@ -401,10 +386,7 @@ fn a_job_goes_past_mismatches_when_told_to() {
 /// Writes that a disk says it did but did not: the older block is still there.
 #[test]
 fn a_lost_write_is_found_when_it_is_read_back() {
-    let faultfs = match fathom_testkit::FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => return skip("a_lost_write_is_found_when_it_is_read_back", &reason),
-    };
+    let faultfs = require!(fathom_testkit::FaultFs::new());
     let job = "[j]\nfilename=f\nsize=256k\nbs=4k\nrw=randwrite\nverify=crc32c\n";
     run(faultfs.path(), job);
     let old = fs::read(faultfs.path().join("f")).unwrap();
@@ -433,10 +415,7 @@ fn a_lost_write_is_found_when_it_is_read_back() {
 
 #[test]
 fn failed_writes_are_not_read_back() {
-    let faultfs = match fathom_testkit::FaultFs::new() {
-        Ok(faultfs) => faultfs,
-        Err(reason) => return skip("failed_writes_are_not_read_back", &reason),
-    };
+    let faultfs = require!(fathom_testkit::FaultFs::new());
     fs::write(faultfs.path().join("f"), vec![1u8; 1 << 20]).unwrap();
     faultfs.fail_once(fathom_testkit::FaultOp::Write, 10, libc::EIO);
     let text = "[j]\nfilename=f\nsize=1m\nbs=4k\nrw=randwrite\ndirect=1\nverify=crc32c\ncontinue_on_error=io\n";
@@ -464,10 +443,7 @@ fn a_time_based_job_reads_back_every_whole_pass() {
 /// What one engine says of how far its writes came, the other goes by.
 #[test]
 fn a_verify_state_tells_how_far_there_is_anything_to_verify() {
-    let test = "a_verify_state_tells_how_far_there_is_anything_to_verify";
-    if let Err(reason) = fathom_testkit::program("fio") {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::program("fio"));
     let write = "[j]\nfilename=f\nsize=1m\nbs=4k\nrw=write\nverify=crc32c\ndo_verify=0\n\
         number_ios=100\nverify_state_save=1\n";
     let reads = "[j]\nfilename=f\nsize=1m\nbs=4k\nrw=read\nverify=crc32c\nverify_state_save=0\n";

@@ -84,7 +84,6 @@ impl GuardReport {
     }
 
     /// Whether nothing comes after it.
-    #[must_use]
     pub fn is_last(&self) -> bool {
         matches!(
             self,
@@ -219,7 +218,6 @@ impl FioSupervisor {
     }
 
     /// What is readable when the guard has something to tell.
-    #[must_use]
     pub fn line(&self) -> BorrowedFd<'_> {
         self.line.as_fd()
     }
@@ -287,7 +285,6 @@ impl Drop for FioSupervisor {
 
 /// The guard's process: call this before anything else in `main`. `None` when
 /// this process is not a guard.
-#[must_use]
 pub fn entry(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if args.nth(1)? != ARGUMENT {
         return None;

@@ -70,7 +70,6 @@ pub enum JsonError {
 }
 
 /// Finds and reads every document of fio in `input`.
-#[must_use]
 pub fn scan(input: &[u8]) -> Scan {
     let starts = document_starts(input);
     let mut scan = Scan::default();

@@ -38,7 +38,6 @@ pub struct BinLayout {
 
 impl BinLayout {
     /// The layout that has so many columns of counts.
-    #[must_use]
     pub fn of(bins: usize) -> Option<Self> {
         BINS.into_iter().find_map(|(all, unit_ns)| {
             let coarseness = (0..=COARSENESS_MAX).find(|&c| all >> c == bins)?;
@@ -51,7 +50,6 @@ impl BinLayout {
     }
 
     /// The smallest and the largest latency of a bin in ns.
-    #[must_use]
     pub fn bounds_ns(self, bin: usize) -> (u64, u64) {
         let (first, last) = (bin << self.coarseness, ((bin + 1) << self.coarseness) - 1);
         let (low, high) = (bounds_of(first).0, bounds_of(last).1);
@@ -60,13 +58,11 @@ impl BinLayout {
 
     /// How far a bin reaches from its middle, in percent of that: one is 1/64 of an
     /// octave wide, each step of coarseness doubles it.
-    #[must_use]
     pub fn error_percent(self) -> f64 {
         100.0 * f64::from(1u32 << self.coarseness) / 128.0
     }
 
     /// The bounds of the last bin, in which is everything that is larger, too.
-    #[must_use]
     pub fn last_ns(self) -> (u64, u64) {
         self.bounds_ns(self.bins - 1)
     }
@@ -179,7 +175,6 @@ fn read_lines(
 impl Histograms {
     /// How often it has a line (`log_hist_msec`): the middle of the distances, 1 ms
     /// where there are none. fio is late by some ms, sometimes.
-    #[must_use]
     pub fn interval_ms(&self) -> u64 {
         let mut times: Vec<u64> = self.intervals.iter().map(|line| line.time_ms).collect();
         times.sort_unstable();
@@ -190,7 +185,6 @@ impl Histograms {
     }
 
     /// What its lines have counted of which the log does not say how long they took.
-    #[must_use]
     pub fn beyond(&self) -> Option<(u64, u64)> {
         let (low, _) = self.layout?.last_ns();
         (self.saturated > 0).then_some((self.saturated, low))

@@ -20,7 +20,6 @@ pub struct LogName {
 
 impl LogName {
     /// Of a file; `None` when fio did not name it.
-    #[must_use]
     pub fn of(path: &Path) -> Option<Self> {
         let name = path.file_name()?.to_str()?;
         let name = name.strip_suffix(".gz").unwrap_or(name);

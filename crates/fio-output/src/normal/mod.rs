@@ -25,7 +25,6 @@ pub struct Normal {
 }
 
 /// Reads every report in `input`; `None` when there is none.
-#[must_use]
 pub fn parse(input: &[u8]) -> Option<Normal> {
     let text = String::from_utf8_lossy(input);
     let mut reader = NormalReader {

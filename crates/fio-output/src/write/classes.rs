@@ -29,7 +29,6 @@ pub struct LatencyClasses {
 impl LatencyClasses {
     /// Counts the completion latencies of a job from its histograms: exact but
     /// for the buckets across a border, which count where their middle is.
-    #[must_use]
     pub fn of(job: &JobResult) -> Self {
         let mut all = Histogram::new();
         let mut ios = 0u64;

@@ -133,7 +133,6 @@ impl JobFacts {
 }
 
 /// Writes `results` as fio 3.33 would.
-#[must_use]
 pub fn render(results: &Results, facts: &FormatFacts, format: OutputFormat) -> String {
     let report = OutputReport::new(results, facts);
     match format {
@@ -147,7 +146,6 @@ pub fn render(results: &Results, facts: &FormatFacts, format: OutputFormat) -> S
 /// Writes all formats one after the other, as fio does with
 /// `--output-format=terse,json+,normal`: what an engine keeps of a run, and
 /// [`super::stream::select`] takes apart again.
-#[must_use]
 pub fn render_all(results: &Results, facts: &FormatFacts) -> String {
     let formats = [
         OutputFormat::Terse,

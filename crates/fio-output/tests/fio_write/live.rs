@@ -9,7 +9,7 @@ use fathom_fio_output::write::{
     FormatFacts, LatencyClasses, OutputFormat, ShownSection, render, render_all,
 };
 use fathom_model::{JobResult, Results};
-use fathom_testkit::{LoopDevice, skip};
+use fathom_testkit::{LoopDevice, require, skip};
 use jiff::tz::TimeZone;
 
 use crate::fio_write::facts;
@@ -345,9 +345,7 @@ fn priorities_are_written_as_fio_does() {
         "--cmdprio=3",
     ];
     let test = "priorities_are_written_as_fio_does";
-    if let Err(reason) = fathom_testkit::root() {
-        return skip(test, &reason);
-    }
+    require!(fathom_testkit::root());
     compare(
         test,
         &args,
@@ -408,10 +406,7 @@ fn all_directions_as_one_are_written_as_fio_does() {
 #[test]
 fn trims_are_written_as_fio_does() {
     let test = "trims_are_written_as_fio_does";
-    let device = match LoopDevice::new(8 << 20) {
-        Ok(device) => device,
-        Err(reason) => return skip(test, &reason),
-    };
+    let device = require!(LoopDevice::new(8 << 20));
     let file = format!("--filename={}", device.path().display());
     let args = ["--name=t", "--rw=randtrimwrite", &file, "--rate_iops=300"];
     compare(
@@ -453,10 +448,7 @@ fn what_is_kept_of_a_run_is_taken_apart_again() {
         &COMMON[..],
     ]
     .concat();
-    let output = match fio(&args) {
-        Ok(output) => output,
-        Err(reason) => return skip("what_is_kept_of_a_run_is_taken_apart_again", &reason),
-    };
+    let output = require!(fio(&args));
     let sections = vec![section("k", "randrw", [(4, 4); 3], "psync", 1)];
     let run = Run::of(&output, 3, sections);
     let kept = render_all(&run.results, &run.facts);

@@ -141,7 +141,6 @@ impl DriverLine {
 
     /// The next file, or what is to run ([`Say::File`], [`Say::Job`]); `None` when
     /// the other side went away first.
-    #[must_use]
     pub fn job(&self) -> Option<Say> {
         let job = self.wait(&self.jobs, &|| self.enough.load(Ordering::SeqCst))?;
         // A word that the job before did not wait for.
@@ -269,7 +268,6 @@ fn ms(duration: Duration) -> u64 {
 }
 
 /// A [`Send`] whose lines never mix.
-#[must_use]
 pub fn one_at_a_time(send: impl FnMut(&Wire) + std::marker::Send + 'static) -> Send {
     let send = Mutex::new(send);
     Arc::new(move |wire| {

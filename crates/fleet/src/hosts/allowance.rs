@@ -56,7 +56,6 @@ pub struct Allowance {
 
 impl Allowance {
     /// Of a machine that tells its samples every `interval`.
-    #[must_use]
     pub fn new(interval: Duration) -> Self {
         let interval_ms = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
         Self {

@@ -27,13 +27,11 @@ impl ClockEstimate {
     }
 
     /// Whether enough is known to begin.
-    #[must_use]
     pub fn is_known(&self) -> bool {
         self.n >= ROUND_TRIPS
     }
 
     /// The estimate; `None` before the first answer.
-    #[must_use]
     pub fn clock(&self) -> Option<Clock> {
         let (round_trip, offset_ms) = self.best?;
         Some(Clock {
@@ -44,13 +42,11 @@ impl ClockEstimate {
     }
 
     /// A time of the other machine by this one's clock, ms since 1970.
-    #[must_use]
     pub fn here_ms(&self, theirs_ms: f64) -> f64 {
         theirs_ms - self.best.map_or(0.0, |(_, offset)| offset)
     }
 
     /// A time of this machine by the other one's clock, ms since 1970.
-    #[must_use]
     pub fn there_ms(&self, ours_ms: f64) -> f64 {
         ours_ms + self.best.map_or(0.0, |(_, offset)| offset)
     }

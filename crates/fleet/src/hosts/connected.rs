@@ -23,7 +23,6 @@ pub struct ConnectedHosts {
 
 impl ConnectedHosts {
     /// Starts the agent on every machine that can be reached.
-    #[must_use]
     pub fn connect(machines: Vec<Machine>) -> Self {
         // Each takes a few, and so do the outputs that come from it.
         open_files::raise();

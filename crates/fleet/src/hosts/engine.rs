@@ -32,7 +32,6 @@ pub struct HostsEngine {
 
 impl HostsEngine {
     /// Machines to which `connect` leads when the first job file runs.
-    #[must_use]
     pub fn new(wish: &'static str, job: HostsJob, plan: PlanOfJob, connect: ConnectAll) -> Self {
         Self {
             wish,

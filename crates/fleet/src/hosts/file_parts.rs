@@ -71,7 +71,6 @@ pub fn write_part(path: &Path, text: &str, more: bool) -> io::Result<()> {
 
 /// A path that came from another machine, if it is of plain names only: it stays
 /// below the folder it is meant for.
-#[must_use]
 pub fn plain(path: &str) -> Option<PathBuf> {
     let path = Path::new(path);
     let mut parts = path.components();

@@ -23,7 +23,6 @@ const BACK: &str = "before";
 const PART_BYTES: usize = 1 << 20;
 
 /// A machine's name as that of a folder.
-#[must_use]
 pub fn folder_name(label: &str) -> String {
     let safe = |c: char| match c.is_alphanumeric() || "._-@".contains(c) {
         true => c,
@@ -35,7 +34,6 @@ pub fn folder_name(label: &str) -> String {
 
 /// What names a step on every machine: the point that it measures, or the
 /// step's own name.
-#[must_use]
 pub fn key(event: &Event) -> Option<String> {
     match event {
         Event::Step { point: Some(p), .. } | Event::Skipped { point: p, .. } => {
@@ -47,7 +45,6 @@ pub fn key(event: &Event) -> Option<String> {
 }
 
 /// The [`key`] of a measurement of a point.
-#[must_use]
 pub fn key_of(id: &str, repetition: u32) -> String {
     match repetition {
         1 => id.to_owned(),
@@ -66,7 +63,6 @@ pub struct HostRecord {
 
 impl HostRecord {
     /// Of a machine, in the record of all.
-    #[must_use]
     pub fn new(record: &Path, label: &str) -> Self {
         Self {
             dir: record.join(FOLDER).join(folder_name(label)),

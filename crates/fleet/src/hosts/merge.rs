@@ -30,7 +30,6 @@ struct HostStep {
 }
 
 /// A failure with the machine on which it happened.
-#[must_use]
 pub fn named(label: &str, failure: Failure) -> Failure {
     let subject = match failure.subject.as_deref() {
         None | Some("") => label.to_owned(),
@@ -109,7 +108,6 @@ impl StepMerge {
 
     /// When a machine's first I/O was counted, in ms since the record's step;
     /// the begin of its step where it told of none.
-    #[must_use]
     pub fn start_ms(&self, place: usize) -> f64 {
         let part = &self.parts[place];
         part.began_ms + part.first_ms.unwrap_or(0) as f64
@@ -180,13 +178,11 @@ impl StepMerge {
     }
 
     /// How the step has ended so far.
-    #[must_use]
     pub fn outcome(&self) -> Outcome {
         self.outcome
     }
 
     /// Whether all machines have told everything.
-    #[must_use]
     pub fn is_over(&self) -> bool {
         self.parts.iter().all(|part| part.ended)
     }

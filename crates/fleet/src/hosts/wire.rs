@@ -85,7 +85,6 @@ impl Word {
     }
 
     /// As people read it.
-    #[must_use]
     pub fn shown(&self) -> &str {
         match self {
             Self::File(path) if path.is_empty() => ".",
@@ -95,7 +94,6 @@ impl Word {
 }
 
 /// The time of this machine, ms since 1970 UTC.
-#[must_use]
 pub fn now_ms() -> f64 {
     fathom_record::now().as_secs_f64() * 1000.0
 }

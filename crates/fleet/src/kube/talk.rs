@@ -27,7 +27,6 @@ const PIPE_BYTES: usize = 64 << 10;
 
 impl Cluster {
     /// A pod as a machine of a run: `argv` starts the agent there.
-    #[must_use]
     pub fn machine(&self, namespace: &str, pod: &str, argv: &[&str]) -> Machine {
         let config = self.config.clone();
         let (namespace, name) = (namespace.to_owned(), pod.to_owned());

@@ -48,7 +48,6 @@ pub(super) fn is_turned_away(said: &str) -> bool {
 
 /// Connects to all of them, a bounded number at a time; nobody is asked anything.
 /// Who is turned away is tried again, with fewer at a time.
-#[must_use]
 pub fn open_all(targets: &[String], control: &Control) -> Vec<Result<SshSession, SshError>> {
     let mut sessions: Vec<Option<Result<SshSession, SshError>>> = Vec::new();
     sessions.resize_with(targets.len(), || None);

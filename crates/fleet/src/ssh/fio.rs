@@ -45,7 +45,6 @@ pub struct RemoteFio {
 
 impl RemoteFio {
     /// The fio at the other end of `session`; `version` as it says itself.
-    #[must_use]
     pub fn new(session: Rc<SshSession>, version: Option<String>) -> Self {
         Self { session, version }
     }

@@ -204,7 +204,6 @@ pub(crate) fn receive(
 
 /// Connects to all machines without asking anything on the terminal: of several
 /// at a time nobody could tell whose question it is.
-#[must_use]
 pub fn connect(names: &[String], control: &Control) -> Vec<Machine> {
     let program = read_program().map(Arc::new);
     let program = Arc::new(program);

@@ -172,7 +172,6 @@ impl SshSession {
     }
 
     /// The host as given.
-    #[must_use]
     pub fn target(&self) -> &str {
         &self.target
     }
@@ -190,7 +189,6 @@ impl SshSession {
     }
 
     /// Whether the connection was found to be gone.
-    #[must_use]
     pub fn is_lost(&self) -> bool {
         self.lost.get()
     }

@@ -67,27 +67,23 @@ impl BytesWritten {
 
     /// Bytes of the last interval, that of a step or start before included: the next
     /// one may have as many.
-    #[must_use]
     pub fn in_interval(&self) -> u64 {
         self.interval.1
     }
 
     /// Bytes that the jobs of all starts have written by their own figures: what the
     /// ledger has of a run is made of these.
-    #[must_use]
     pub fn of_jobs(&self) -> u64 {
         self.of_jobs.saturating_add(self.sampled.max(self.reported))
     }
 
     /// Bytes so far.
-    #[must_use]
     pub fn bytes(&self) -> u64 {
         self.earlier
             .saturating_add(self.figures().max(self.counted))
     }
 
     /// Bytes of this start by Fathom's own figures.
-    #[must_use]
     pub fn figures(&self) -> u64 {
         self.before.saturating_add(self.sampled.max(self.reported))
     }

@@ -83,7 +83,6 @@ type Files = BTreeMap<TestKind, PathBuf>;
 
 /// Whether files are results of fio-tests: exit codes, figures beside outputs,
 /// or outputs whose names tell depth and jobs.
-#[must_use]
 pub fn are_results(files: &[PathBuf]) -> bool {
     files.iter().any(|path| match split(path) {
         Some((_, TestKind::Ok | TestKind::Bad | TestKind::Res)) => true,
@@ -98,7 +97,6 @@ pub fn are_results(files: &[PathBuf]) -> bool {
 /// Reads every test among `files`, which lie in `root` or below it, in the order
 /// of their names, and why others among them cannot be read. Other files are passed
 /// over.
-#[must_use]
 pub fn read(root: &Path, files: &[PathBuf]) -> (Vec<FioTestsTest>, Vec<FioTestsError>) {
     let absolute = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let above = names::numbered_end(&absolute);

@@ -168,19 +168,16 @@ impl IologReader {
     }
 
     /// The files and devices named so far, as the log names them.
-    #[must_use]
     pub fn files(&self) -> &[String] {
         &self.files
     }
 
     /// Whether it is a binary trace of the block layer.
-    #[must_use]
     pub fn is_block_trace(&self) -> bool {
         matches!(self.format, IologFormat::BlockTrace(_))
     }
 
     /// How many I/Os of a block trace were under way at once, as far as it was read.
-    #[must_use]
     pub fn depth(&self) -> u32 {
         self.depth.most()
     }
@@ -214,7 +211,6 @@ fn ends_in_range(offset: u64, len: u32) -> bool {
 }
 
 /// The block device with these numbers, as the kernel calls it.
-#[must_use]
 pub fn device_here(major: u32, minor: u32) -> Option<String> {
     let path = format!("/sys/dev/block/{major}:{minor}/uevent");
     let told = std::fs::read_to_string(Path::new(&path)).ok()?;
@@ -225,7 +221,6 @@ pub fn device_here(major: u32, minor: u32) -> Option<String> {
 }
 
 /// For a log that goes to another device: only who is who counts.
-#[must_use]
 pub fn device_numbers(major: u32, minor: u32) -> Option<String> {
     Some(format!("{major}:{minor}"))
 }

@@ -56,7 +56,6 @@ pub struct Logs {
 }
 
 /// All plots of some logs, in the order in which they are read.
-#[must_use]
 pub fn of_logs(logs: &Logs) -> Vec<Graph> {
     let mut graphs = Vec::new();
     for kind in LogKind::ALL {

@@ -138,7 +138,6 @@ enum GroupName {
 }
 
 /// Makes the document.
-#[must_use]
 pub fn document<'l>(logs: &'l [LatLog<'l>]) -> LatDocument<'l> {
     LatDocument {
         schema: SCHEMA,

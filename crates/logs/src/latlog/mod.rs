@@ -287,7 +287,6 @@ fn block(text: &mut String, style: Style, named: &Named, runtime_ms: u64, averag
 }
 
 /// The text of a log: a heading, a block for each group, and the course of time.
-#[must_use]
 pub fn text(log: &LatLog, by: &[Breakdown], style: Style) -> String {
     let mut text = style.paint(Tone::Strong, &log.file);
     let Some(statistics) = log.statistics else {
@@ -493,7 +492,6 @@ impl Leading<'_> {
 }
 
 /// The titles of the columns, with the end of the line.
-#[must_use]
 pub fn csv_head(leading: Leading) -> String {
     let mut columns = leading.titles();
     columns.extend(["IOPS", "MB/s", "min (ms)", "max (ms)", "avg (ms)"].map(str::to_owned));
@@ -503,7 +501,6 @@ pub fn csv_head(leading: Leading) -> String {
 
 /// A line for each group, by priority where nothing else is asked for.
 /// Latencies are in ms with every digit down to the ns.
-#[must_use]
 pub fn csv(log: &LatLog, by: &[Breakdown], leading: Leading) -> String {
     let Some(statistics) = log.statistics else {
         return String::new();
@@ -546,7 +543,6 @@ fn csv_line(named: &Named, leading: Leading, start_ms: Option<u64>) -> String {
 }
 
 /// The titles of the columns of [`cdf`], with the end of the line.
-#[must_use]
 pub fn cdf_head(leading: Leading) -> String {
     let mut columns = leading.titles();
     columns.extend(["lat (ms)", "percent"].map(str::to_owned));
@@ -555,7 +551,6 @@ pub fn cdf_head(leading: Leading) -> String {
 
 /// The distribution of each group: a latency in ms, and the percent of its I/Os that
 /// took at most that. All I/Os where nothing else is asked for.
-#[must_use]
 pub fn cdf(log: &LatLog, by: &[Breakdown], leading: Leading) -> String {
     let mut lines = String::new();
     let Some(statistics) = log.statistics else {

@@ -7,7 +7,6 @@ use fathom_model::{DirectionResult, JobResult, Results};
 use super::ComparedRun;
 
 /// A baseline as a run of one job for each test.
-#[must_use]
 pub fn of_baseline(name: &str, iops: &BTreeMap<String, u64>) -> ComparedRun {
     let tests = iops.iter().map(|(test, &iops)| {
         let of = DirectionResult {
@@ -33,7 +32,6 @@ pub fn of_baseline(name: &str, iops: &BTreeMap<String, u64>) -> ComparedRun {
 
 /// A run as a baseline has it: the IOPS of each step, or of each job where it has no
 /// steps.
-#[must_use]
 pub fn as_baseline(run: &ComparedRun) -> ComparedRun {
     let mut tests: Vec<(String, DirectionResult, i32)> = Vec::new();
     for job in run.doc.jobs.iter().filter(|job| !job.is_sum_of_clients()) {

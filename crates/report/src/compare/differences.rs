@@ -64,7 +64,6 @@ pub(super) fn options_between(name: &str, a: &JobResult, b: &JobResult) -> Vec<C
 
 /// Whether two runs are of the same kind: the same jobs with the same options, on the
 /// same machine and device with the same settings.
-#[must_use]
 pub fn is_alike(a: &RunDocument, b: &RunDocument) -> bool {
     let jobs = |doc: &RunDocument| -> Vec<_> {
         let each = doc.jobs.iter();

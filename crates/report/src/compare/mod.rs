@@ -149,7 +149,6 @@ impl CompareFigure {
     ];
 
     /// As people call it.
-    #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Self::Iops => "IOPS",
@@ -162,7 +161,6 @@ impl CompareFigure {
     }
 
     /// The value with its unit.
-    #[must_use]
     pub fn shown(self, value: f64) -> String {
         match self {
             Self::Iops => units::count(value),
@@ -172,7 +170,6 @@ impl CompareFigure {
     }
 
     /// Whether more is better.
-    #[must_use]
     pub fn is_rate(self) -> bool {
         matches!(self, Self::Iops | Self::BwBytes)
     }
@@ -188,7 +185,6 @@ impl CompareFigure {
 }
 
 /// Compares the two sides.
-#[must_use]
 pub fn comparison(request: &CompareRequest) -> CompareDocument {
     let pairing = Pairing::of(request);
     let figures: Vec<_> = pairing.rows.iter().map(|row| row.sides.clone()).collect();
@@ -321,7 +317,6 @@ pub fn margin(text: &str) -> Result<f64, String> {
 impl CompareCondition {
     /// Whether it holds for a comparison. A size is judged on the bound of the interval
     /// that lies nearest to no difference.
-    #[must_use]
     pub(crate) fn holds_for(&self, found: &FigureComparison) -> bool {
         if found.verdict != self.verdict {
             return false;

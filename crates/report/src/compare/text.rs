@@ -11,7 +11,6 @@ use fathom_sheet::style::{Style, Tone, wrap};
 const DIFFERENCES_TOLD: usize = 40;
 
 /// The comparison as text, ending in a newline.
-#[must_use]
 pub fn text(doc: &CompareDocument, style: Style) -> String {
     let mut parts: Vec<String> = doc.gate.iter().map(|gate| gate.line() + "\n").collect();
     parts.push(format!("A  {}\nB  {}\n", doc.a.join(" "), doc.b.join(" ")));
@@ -71,7 +70,6 @@ pub fn text(doc: &CompareDocument, style: Style) -> String {
 }
 
 /// The comparison in Markdown, for a comment or a merge request.
-#[must_use]
 pub fn markdown(doc: &CompareDocument) -> String {
     let gate = doc.gate.iter();
     let mut text: String = gate

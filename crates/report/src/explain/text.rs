@@ -15,7 +15,6 @@ type Part = (&'static str, Vec<String>);
 impl Explanation {
     /// As a person reads it. What several figures in a row have in common stands once, below
     /// the last of them.
-    #[must_use]
     pub fn text(&self, style: Style) -> String {
         if self.figures.is_empty() {
             return "there are no figures to explain\n".to_owned();

@@ -50,7 +50,6 @@ impl PointMetric {
     }
 
     /// The figure of a point.
-    #[must_use]
     pub fn of(self, figures: &RepeatedFigures) -> Option<Estimate> {
         match self {
             Self::Bandwidth => Some(figures.bw_bytes),
@@ -64,7 +63,6 @@ impl PointMetric {
     }
 
     /// How files are named after it, before the letter of the direction.
-    #[must_use]
     pub fn stem(self) -> &'static str {
         match self {
             Self::Bandwidth => "bw",
@@ -78,7 +76,6 @@ impl PointMetric {
     }
 
     /// What its numbers are.
-    #[must_use]
     pub fn quantity(self) -> Quantity {
         match self {
             Self::Bandwidth => Quantity::BytesPerSecond,
@@ -88,7 +85,6 @@ impl PointMetric {
     }
 
     /// Title of its axis.
-    #[must_use]
     pub fn axis_title(self) -> &'static str {
         match self {
             Self::Bandwidth => "Bandwidth",
@@ -102,7 +98,6 @@ impl PointMetric {
     }
 
     /// Behind "Read" or "Write" in a title.
-    #[must_use]
     pub fn word(self) -> &'static str {
         match self {
             Self::Bandwidth => "bandwidth",
@@ -119,7 +114,6 @@ impl PointMetric {
     /// powers of two are spread by powers of ten: they grow with the depth (by
     /// Little's law in proportion to it once the device is saturated), and on an
     /// even axis all but the last few would lie on the bottom.
-    #[must_use]
     pub fn axis(self, x: &Scale) -> ChartAxis {
         let logarithmic = self.quantity() == Quantity::Latency && x.is_logarithmic();
         ChartAxis {

@@ -45,7 +45,6 @@ const DIRECTIONS: [(Direction, &str); 3] = [
 
 /// All graphs of a campaign's curves, series by series, then those of several
 /// series together. `wanted` says of a series' name whether it is to be drawn.
-#[must_use]
 pub fn of_campaign(
     record: &CampaignRecord,
     wanted: &dyn Fn(&str) -> bool,

@@ -30,7 +30,6 @@ type Settings<'p> = BTreeMap<&'p str, &'p str>;
 
 /// A chart for each direction and each combination of the options that are neither on the
 /// axis nor told apart by lines; points of different tests are not put together.
-#[must_use]
 pub fn over_options(
     record: &CampaignRecord,
     series: &[&Curve],

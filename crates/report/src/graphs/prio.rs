@@ -163,7 +163,6 @@ fn words(prio: u16) -> String {
 }
 
 /// All plots of a workload, beside those of the baseline where there are.
-#[must_use]
 pub fn of_workload(workload: &PrioPlot, baseline: Option<&PrioPlot>) -> Vec<PlotStep> {
     let baseline = baseline.filter(|_| !workload.is_baseline());
     let p99 = |figures: &LatencyFigures| {

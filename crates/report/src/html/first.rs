@@ -64,10 +64,11 @@ pub fn screen(story: &Story, data: &GraphData, extras: PageExtras<'_>) -> String
 fn circumstances(story: &Story) -> String {
     let doc = &story.doc;
     let took = units::duration(story.last_ms.saturating_sub(story.started_ms));
-    let mut parts = vec![match doc.command == "import" {
+    let mut parts: Vec<String> = doc.label.iter().cloned().collect();
+    parts.push(match doc.command == "import" {
         true => format!("imported {}", minutes(story.started_ms)),
         false => format!("{}, {took}", minutes(story.started_ms)),
-    }];
+    });
     parts.push(match story.engines.is_empty() {
         true => doc.engine.clone(),
         false => story.engines.join(", "),

@@ -33,13 +33,11 @@ pub struct HistoryPage {
 }
 
 /// The page, as a file of its own.
-#[must_use]
 pub fn history_file(doc: &HistoryDocument) -> String {
     plain_page("History", "", &sections(doc, false))
 }
 
 /// The page, where runs are served.
-#[must_use]
 pub fn history_page(page: &HistoryPage, doc: &HistoryDocument) -> String {
     let lead = "<p class=\"lead\"><a href=\"./\">All runs</a></p>\n";
     let mut html = choice(page);

@@ -18,6 +18,8 @@ pub struct ListedRow {
     pub name: String,
     /// The command that made it.
     pub command: String,
+    /// What its user calls it.
+    pub label: Option<String>,
     /// As it ended, or that it cannot be read.
     pub status: String,
     /// Whether its figures are true; `None` where there are none.
@@ -67,7 +69,6 @@ const VERDICTS: [(&str, &str); 5] = [
 ];
 
 /// The page.
-#[must_use]
 pub fn runs_page(page: &RunsPage) -> String {
     let lead = format!(
         "<p class=\"lead\">{} in <code>{}</code></p>\n",
@@ -154,7 +155,11 @@ fn row(run: &ListedRow) -> String {
         format!("<td class=\"n\">{}</td>", escape(&text))
     };
     let (iops, bw) = (run.rates.map(|it| it.0), run.rates.map(|it| it.1));
-    let _ = write!(html, "<td>{link}<small>{}</small></td>", escape(&run.name));
+    let _ = write!(html, "<td>{link}<small>{}</small>", escape(&run.name));
+    if let Some(label) = &run.label {
+        let _ = write!(html, "<small class=\"label\">{}</small>", escape(label));
+    }
+    html += "</td>";
     let _ = write!(
         html,
         "<td>{}</td>{}",
@@ -198,7 +203,6 @@ fn other_pages(page: &RunsPage) -> String {
 
 /// Text as a part of an address: everything but what RFC 3986 reserves for nothing is
 /// written by its bytes.
-#[must_use]
 pub fn encoded(text: &str) -> String {
     let mut address = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -294,7 +294,6 @@ const FAMILIES: [(Family, WriteSeries); 23] = [
 
 /// What the metrics of runs say now, each beside the device that it is about where there
 /// are several (else empty).
-#[must_use]
 pub fn exposition(runs: &[(&str, &RunMetrics)], format: MetricsFormat) -> String {
     let mut page = Exposition::new(format);
     for (family, write) in &FAMILIES {

@@ -101,7 +101,6 @@ const LEVELS: [VerdictLevel; 3] = [
 
 impl RunMetrics {
     /// Those of a run that begins, or goes on; `id`: the name of its record.
-    #[must_use]
     pub fn new(id: &str, header: &Header) -> Self {
         Self {
             id: id.to_owned(),
@@ -127,25 +126,21 @@ impl RunMetrics {
     }
 
     /// Name of its record, where it is known.
-    #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
     /// The run's own name and its command.
-    #[must_use]
     pub fn name(&self) -> (&str, &str) {
         (&self.header.name, &self.header.command)
     }
 
     /// The step in progress.
-    #[must_use]
     pub fn step(&self) -> Option<&str> {
         self.step.as_ref().map(|(_, _, name)| name.as_str())
     }
 
     /// Figures of steps that have ended which are invalid.
-    #[must_use]
     pub fn invalid_figures(&self) -> u64 {
         let levels = LEVELS.iter().zip(self.verdicts);
         let invalid = levels.filter(|(level, _)| **level == VerdictLevel::Invalid);

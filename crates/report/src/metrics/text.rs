@@ -20,7 +20,6 @@ pub enum MetricsFormat {
 impl MetricsFormat {
     /// What a header `Accept` asks for: OpenMetrics where it is named and not liked less
     /// than plain text.
-    #[must_use]
     pub fn accepted(accept: &str) -> Self {
         let liking = |name: &str| {
             let ranges = accept.split(',').map(|range| range.split(';'));
@@ -44,7 +43,6 @@ impl MetricsFormat {
     }
 
     /// The type of the content, as HTTP names it.
-    #[must_use]
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",

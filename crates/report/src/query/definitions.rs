@@ -39,6 +39,7 @@ tables! {
     [run Text "" "its name: that of the record's folder; every table has it"] row.id;
     [name Text "" "the name of its job file or command"] row.name;
     [command Text "" "the command that made it: job run, quick, run, import …"] row.command;
+    [label Text "" "what its user calls it"] row.doc.and_then(|doc| doc.label.as_deref());
     [status Text "" "complete, interrupted, failed, running; unreadable where its record cannot be read"] row.status.as_str();
     [started Text "UTC" "when it began, RFC 3339; of an import when it was imported"] row.started.as_str();
     [ended Text "UTC" "when it ended; null for a run that was killed or still goes on"] row.doc.and_then(|doc| doc.ended.as_deref());

@@ -6,7 +6,6 @@ use serde::{Serialize, Serializer};
 use super::Datum;
 
 /// A value as a person reads it, in one line; empty where it is not known.
-#[must_use]
 pub fn shown(value: &Datum) -> String {
     match value {
         Datum::Missing => String::new(),
@@ -18,7 +17,6 @@ pub fn shown(value: &Datum) -> String {
 
 /// A line of CSV (RFC 4180) without its end. Words that a spreadsheet would take for a
 /// formula stand behind an apostrophe, numbers never.
-#[must_use]
 pub fn csv_line(row: &[Datum]) -> String {
     let field = |value: &Datum| match value {
         Datum::Words(words) => text::csv_field(words),
@@ -29,7 +27,6 @@ pub fn csv_line(row: &[Datum]) -> String {
 
 /// A line of a table in Markdown, without its end. Nothing in a field is obeyed: no
 /// link, no HTML, no end of the field.
-#[must_use]
 pub fn markdown_line(row: &[Datum]) -> String {
     let mut line = "|".to_owned();
     for value in row {

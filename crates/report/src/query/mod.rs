@@ -44,7 +44,6 @@ pub enum DatumKind {
 
 impl DatumKind {
     /// The type in SQL.
-    #[must_use]
     pub fn sql(self) -> &'static str {
         match self {
             Self::Integer => "INTEGER",
@@ -80,7 +79,6 @@ pub struct TableDef {
 
 impl TableDef {
     /// The statement that makes it, under a name that may have a schema before it.
-    #[must_use]
     pub fn create(&self, name: &str) -> String {
         let columns = self.columns.iter();
         let columns: Vec<String> = columns

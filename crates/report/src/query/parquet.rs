@@ -174,7 +174,6 @@ pub struct ParquetFile {
 impl ParquetFile {
     /// Begins one with these columns. Without a kind a column gets that of its values, and
     /// all rows wait in memory until the end.
-    #[must_use]
     pub fn new(columns: impl IntoIterator<Item = (String, Option<DatumKind>)>) -> Self {
         let mut is_settled = true;
         let columns = columns.into_iter().map(|(name, kind)| {

@@ -20,7 +20,6 @@ pub struct SamplePlace {
 
 impl SamplePlace {
     /// At the begin of a record, of which these attempts count.
-    #[must_use]
     pub fn of(counting: Counting) -> Self {
         Self {
             counting,
@@ -45,20 +44,17 @@ impl SamplePlace {
     }
 
     /// The step's name; `None` where the run has but one.
-    #[must_use]
     pub fn step(&self) -> Option<&str> {
         self.step.as_deref()
     }
 
     /// The name of a sample's job; empty where it is not told.
-    #[must_use]
     pub fn name(&self, sample: &Sample) -> &str {
         let name = self.names.get(sample.job as usize);
         name.map_or("", String::as_str)
     }
 
     /// The host that it ran on; `None` where all ran on this machine.
-    #[must_use]
     pub fn host(&self, sample: &Sample) -> Option<&str> {
         self.hosts.get(sample.job as usize).map(String::as_str)
     }

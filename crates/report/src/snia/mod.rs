@@ -54,7 +54,6 @@ pub struct Document {
 
 /// The set-ups of the tests that a record's header names; none when it holds no
 /// such test.
-#[must_use]
 pub fn setups(header: &Header) -> Vec<Setup> {
     let Some(Value::Array(all)) = header.facts.get(FACTS) else {
         return Vec::new();

@@ -55,7 +55,6 @@ pub fn write(doc: &Document, now_ms: u64, out: &mut impl Write) -> io::Result<()
 }
 
 /// The sheets alone, to stand in another page.
-#[must_use]
 pub fn sheets(doc: &Document, now_ms: u64) -> String {
     let made = rfc3339(now_ms).replace('T', " ");
     let made = format!("{} UTC", made.get(..16).unwrap_or(&made));

@@ -8,7 +8,6 @@ use fathom_sheet::grid::{Grid, GridCell, figures, words as column};
 use fathom_sheet::style::{Style, Tone, wrap};
 
 /// The findings as text, ending in a newline.
-#[must_use]
 pub fn text(doc: &Document, style: Style) -> String {
     let mut sections = Vec::new();
     for findings in &doc.tests {

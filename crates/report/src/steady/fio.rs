@@ -34,7 +34,6 @@ pub struct FioVerdict {
 
 impl FioVerdict {
     /// Of a job; `None` when it has no such verdict.
-    #[must_use]
     pub fn of(job: &JobResult) -> Option<Self> {
         let report = job.fio_steady_state.as_ref()?;
         let ss = report["ss"].as_str()?;

@@ -17,7 +17,6 @@ const BOX_COLUMNS: usize = 78;
 const LABELS: usize = 18;
 
 /// The verdicts as text, ending in a newline.
-#[must_use]
 pub fn text(steady: &RecordVerdicts, style: Style) -> String {
     let name = style.paint(Tone::Strong, &steady.name);
     let mut head = format!("{name}: steady state by {}\n", steady.rule_name);

@@ -17,7 +17,6 @@ const BEST: &str = "*";
 const DIRECTIONS: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
 /// The campaign as text, ending in a newline.
-#[must_use]
 pub fn campaign_table(campaign: &CampaignRecord, style: Style) -> String {
     let mut sections = vec![header::header(&campaign.run, style) + &counts(campaign, style)];
     let doubts = Doubts::of(campaign);

@@ -35,6 +35,9 @@ pub fn header(doc: &RunDocument, style: Style) -> String {
     let started = doc.started.replace('T', " ");
     let started = started.split('.').next().unwrap_or(&started);
     line("run", &doc.id);
+    if let Some(own) = &doc.label {
+        line("label", own);
+    }
     let label = if is_import { "read" } else { "started" };
     line(label, &format!("{started} UTC, {version}"));
     if let Some(verdict) = &doc.verdict {

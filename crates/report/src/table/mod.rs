@@ -31,7 +31,6 @@ const SIGNS: &str = "¹²³⁴⁵⁶⁷⁸⁹";
 const BLOCKS: usize = 4;
 
 /// The document as text, ending in a newline.
-#[must_use]
 pub fn table(doc: &RunDocument, style: Style) -> String {
     let marks = Marks::of(doc);
     let sections = [
@@ -51,7 +50,6 @@ pub fn table(doc: &RunDocument, style: Style) -> String {
 }
 
 /// The figures alone, for a run that goes on.
-#[must_use]
 pub fn figures_so_far(results: &Results, style: Style) -> String {
     let doc = fathom_document::of_results(results);
     job_figures(&doc, &Marks::of(&doc), style)

@@ -26,6 +26,7 @@ fn header() -> Header {
         version: fathom_record::VERSION,
         name: "mixed".into(),
         command: "job run".into(),
+        label: None,
         started_ms: STARTED_MS,
         variables: std::collections::BTreeMap::new(),
         targets: Vec::new(),

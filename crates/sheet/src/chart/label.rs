@@ -15,13 +15,11 @@ pub struct Rect {
 
 impl Rect {
     /// Right edge.
-    #[must_use]
     pub fn right(self) -> f64 {
         self.left + self.width
     }
 
     /// Lower edge.
-    #[must_use]
     pub fn bottom(self) -> f64 {
         self.top + self.height
     }
@@ -38,7 +36,6 @@ impl Rect {
     }
 
     /// Whether the two have any area in common.
-    #[must_use]
     pub fn overlaps(self, other: Self) -> bool {
         self.left < other.right()
             && other.left < self.right()
@@ -47,7 +44,6 @@ impl Rect {
     }
 
     /// Whether `other` lies in it.
-    #[must_use]
     pub fn holds(self, other: Self) -> bool {
         other.left >= self.left
             && other.right() <= self.right()
@@ -56,7 +52,6 @@ impl Rect {
     }
 
     /// The place in it that is nearest to a point.
-    #[must_use]
     pub fn nearest(self, (x, y): (f64, f64)) -> (f64, f64) {
         (
             x.clamp(self.left, self.right().max(self.left)),

@@ -85,7 +85,6 @@ pub struct Panel {
 
 impl Panel {
     /// An empty panel.
-    #[must_use]
     pub fn new(x: ChartAxis, y: ChartAxis) -> Self {
         Self {
             x,
@@ -188,7 +187,6 @@ impl Default for Size {
 
 impl Chart {
     /// The chart as an SVG document.
-    #[must_use]
     pub fn svg(&self, theme: &Theme, size: Size) -> String {
         draw::draw(self, theme, size)
     }

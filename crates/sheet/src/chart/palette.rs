@@ -15,13 +15,11 @@ pub struct Srgb(pub u8, pub u8, pub u8);
 
 impl Srgb {
     /// As CSS and SVG write it: `#0072b2`.
-    #[must_use]
     pub fn hex(self) -> String {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
 
     /// Relative luminance from 0 (black) to 1 (white): WCAG 2.2, "relative luminance".
-    #[must_use]
     pub fn luminance(self) -> f64 {
         let linear = |byte: u8| {
             let share = f64::from(byte) / 255.0;
@@ -35,7 +33,6 @@ impl Srgb {
     }
 
     /// Contrast of two colours from 1 to 21: WCAG 2.2, "contrast ratio".
-    #[must_use]
     pub fn contrast(self, other: Self) -> f64 {
         let (a, b) = (self.luminance(), other.luminance());
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
@@ -73,7 +70,6 @@ pub const SKY: Srgb = Srgb(0x56, 0xb4, 0xe9);
 pub const CURVES: [Srgb; 6] = [BLUE, VERMILLION, GREEN, PURPLE, ORANGE, SKY];
 
 /// The colour of a direction, the same in every graph.
-#[must_use]
 pub fn of_direction(dir: Direction) -> Srgb {
     match dir {
         Direction::Read => BLUE,
@@ -100,7 +96,6 @@ const VIRIDIS: [Srgb; 11] = [
 ];
 
 /// The colour of a cell of a heat map, from 0 (lowest) to 1 (highest).
-#[must_use]
 pub fn viridis(share: f64) -> Srgb {
     let steps = VIRIDIS.len() - 1;
     let place = share.clamp(0.0, 1.0) * steps as f64;
@@ -124,7 +119,6 @@ pub enum Dash {
 
 impl Dash {
     /// SVG's `stroke-dasharray` for a line of two pixels; `None` for a solid one.
-    #[must_use]
     pub fn array(self) -> Option<&'static str> {
         match self {
             Self::Solid => None,
@@ -168,7 +162,6 @@ pub struct Ink {
 
 impl Ink {
     /// A solid line with circles.
-    #[must_use]
     pub fn new(color: Srgb) -> Self {
         Self {
             color,
@@ -179,7 +172,6 @@ impl Ink {
 
     /// The ink of the curve in this place, counted from 0. Neighbours differ in
     /// colour, dash and marker alike, and the first thirty in colour or dash.
-    #[must_use]
     pub fn of_place(place: usize) -> Self {
         const DASHES: [Dash; 4] = [Dash::Solid, Dash::Dashed, Dash::DashDotted, Dash::Dotted];
         const MARKERS: [Marker; 5] = [

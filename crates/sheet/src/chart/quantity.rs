@@ -96,7 +96,6 @@ impl Quantity {
     /// The unit for an axis that ends at `largest`: the biggest one of which
     /// there are two or more, so that an axis reads 0 … 1500 MiB/s and
     /// 0 … 12 GiB/s.
-    #[must_use]
     pub fn unit(self, largest: f64) -> AxisUnit {
         let fits = |unit: &&AxisUnit| largest.abs() >= 2.0 * unit.factor;
         let units = self.units();
@@ -104,7 +103,6 @@ impl Quantity {
     }
 
     /// One value with its unit: `402 MiB/s`, `172 µs`, `103k`, `3m07s`.
-    #[must_use]
     pub fn text(self, value: f64) -> String {
         // Beyond any unit.
         if value.abs() >= 1e18 {
@@ -125,7 +123,6 @@ impl Quantity {
 }
 
 /// A number with at most `decimals` and no zeros at its end.
-#[must_use]
 pub fn plain(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let text = if text.contains('.') {

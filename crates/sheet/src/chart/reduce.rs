@@ -166,7 +166,6 @@ impl CurveReducer {
     }
 
     /// What was kept, in the order of time.
-    #[must_use]
     pub fn points(&self) -> Vec<(f64, f64)> {
         let mut points = Vec::with_capacity(self.spans.len());
         for span in self.spans.iter().flatten() {

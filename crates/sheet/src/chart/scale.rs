@@ -83,14 +83,12 @@ fn bounded(value: f64) -> f64 {
 
 impl Scale {
     /// Whether 0 and what is below have no place.
-    #[must_use]
     pub fn is_logarithmic(&self) -> bool {
         matches!(self, Self::Log2 | Self::Log10)
     }
 
     /// The value in the space in which the axis is even; `None` when it has no
     /// place on it.
-    #[must_use]
     pub fn even(&self, value: f64) -> Option<f64> {
         if !value.is_finite() {
             return None;
@@ -106,14 +104,12 @@ impl Scale {
 impl Fitted {
     /// The place of a value, 0 at the axis's beginning and 1 at its end; `None`
     /// when it has none. Values beyond an end, which only absurd ones are, lie on it.
-    #[must_use]
     pub fn place(&self, value: f64) -> Option<f64> {
         let place = (self.scale.even(value)? - self.low) / (self.high - self.low);
         Some(place.clamp(0.0, 1.0))
     }
 
     /// The axis's title with its unit.
-    #[must_use]
     pub fn title(&self, axis: &ChartAxis) -> String {
         match self.unit.filter(|unit| !unit.name.is_empty()) {
             Some(unit) => format!("{} ({})", axis.title, unit.name),
@@ -127,7 +123,6 @@ pub type Fits<'f> = dyn Fn(&[(f64, String)]) -> bool + 'f;
 
 /// Fits an axis to the smallest and largest of its values; `wanted` is the
 /// largest number of ticks that is easily read.
-#[must_use]
 pub fn fit(axis: &ChartAxis, extent: Option<(f64, f64)>, wanted: usize, fits: &Fits) -> Fitted {
     let mut wanted = wanted.clamp(1, TICKS_MAX);
     loop {

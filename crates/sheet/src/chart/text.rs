@@ -67,7 +67,6 @@ static FONTS: LazyLock<[Font; 2]> = LazyLock::new(|| FONT_FILES.each_ref().map(|
 
 /// The width of `text` in pixels at a font size in pixels. A letter that the
 /// font lacks counts as wide as it is high.
-#[must_use]
 pub fn width(text: &str, size: f64, weight: Weight) -> f64 {
     let font = &FONTS[usize::from(weight == Weight::Bold)];
     let advance = |c: char| {
@@ -83,7 +82,6 @@ pub fn width(text: &str, size: f64, weight: Weight) -> f64 {
 
 /// `text` cut in its middle to at most `room` pixels: of long names the end
 /// tells as much as the beginning.
-#[must_use]
 pub fn cut(text: &str, room: f64, size: f64, weight: Weight) -> String {
     if width(text, size, weight) <= room {
         return text.to_owned();
@@ -109,7 +107,6 @@ pub fn cut(text: &str, room: f64, size: f64, weight: Weight) -> String {
 
 /// `text` broken at spaces into at most `lines` lines of at most `room` pixels;
 /// what does not fit is cut.
-#[must_use]
 pub fn wrap(text: &str, room: f64, lines: usize, size: f64, weight: Weight) -> Vec<String> {
     let mut broken: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -29,7 +29,6 @@ pub struct SeenOfStep {
 
 impl SeenOfStep {
     /// Beside a figure.
-    #[must_use]
     pub fn of(figure: &JudgedFigure) -> Self {
         let evidence = figure.evidence();
         let device = evidence.and_then(|it| it.devices("target").next());

@@ -58,7 +58,6 @@ pub struct LimitFound {
 
 impl LimitFound {
     /// Of a figure with this verdict.
-    #[must_use]
     pub fn of(figure: &JudgedFigure, verdict: &FigureVerdict) -> Self {
         let seen = SeenOfStep::of(figure);
         let found = causes::first(verdict);
@@ -86,7 +85,6 @@ impl LimitFound {
 
 impl StepLimit {
     /// What is said of a figure.
-    #[must_use]
     pub fn told(self) -> &'static str {
         match self {
             Self::Job => "limited by the job's own options",

@@ -7,6 +7,7 @@ use fathom_campaign::ab::{AbFileSystem, AbSetup, AbSide, FileSystemKind, SideFio
 use fathom_device::settings::{SettingError, Settings, is_of_device, names};
 use fathom_device::{Sys, SysBlock, stack};
 use fathom_engine_fio::version::Program;
+use fathom_engines::EngineName;
 use fathom_flow::{RunOptions, undo};
 use fathom_model::{Exit, Failure};
 use fathom_record::UndoNote;
@@ -228,14 +229,14 @@ impl Sides {
         if !self.all.iter().any(|side| side.fio().is_some()) {
             return Ok(());
         }
-        match options.engine.as_str() {
-            "" | "auto" | "fio" => {
-                FIO.clone_into(&mut options.engine);
+        match options.engine() {
+            EngineName::Auto | EngineName::Fio => {
+                options.engine = Some(EngineName::Fio);
                 Ok(())
             }
             other => {
-                let what =
-                    format!("fio= is for the engine fio, and --engine {other} was asked for");
+                let name = other.name();
+                let what = format!("fio= is for the engine fio, and --engine {name} was asked for");
                 Err(ExitError::new(Exit::Usage, what))
             }
         }

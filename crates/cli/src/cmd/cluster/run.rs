@@ -11,8 +11,9 @@ use fathom_cluster::{
 };
 use fathom_device::regular;
 use fathom_engine::Control;
-use fathom_engines::choice;
+use fathom_engines::EngineName;
 use fathom_fleet::kube::Cluster;
+use fathom_flow::RunOptions;
 use fathom_model::{Exit, RunStatus, units};
 use fathom_record::{Header, Writer};
 use serde_json::Value;
@@ -20,19 +21,22 @@ use serde_json::Value;
 use super::{ClusterArgs, background_load, compare};
 use crate::cmd::job::present;
 use crate::cmd::measuring::MeasuringArgs;
+use crate::cmd::options::why_not;
 use crate::cmd::run::screen::observed_in_place;
 use crate::cmd::{ExitError, Global, RUNS, show, write_named};
-use crate::engine::EngineName;
 use crate::live::{LiveLines, LiveOptions};
 use crate::{out, signals};
 
 /// Stands for the image with fio where it is only shown and none is named.
 const IMAGE: &str = "IMAGE";
+/// What is said of `--engine`.
+const ENGINE: &str = "What runs the jobs on the servers: fio, native, or auto (the fio of the image where it has one and that has every option, else native); the latter two want an image of Fathom's (see image) [default: fio]";
 /// A file of parameters is far shorter.
 const PARAMETERS_BYTES_MAX: u64 = 4 << 20;
 
 /// Parameters of a benchmark: of a file, and flags above it
 #[derive(Debug, clap::Args)]
+#[command(mut_arg("engine", |engine| engine.help(ENGINE).hide_possible_values(true)))]
 #[command(after_help = "\
 Examples:
   fathom cluster seq --ninstances 3 --fsz-gb 2 --njobs 16 --image registry/fio
@@ -66,6 +70,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     namespace: Option<String>,
     #[command(flatten)]
+    options: RunOptions,
+    #[command(flatten)]
     _measuring: MeasuringArgs,
     /// Drop caches between phases: pagecache, ceph, command:COMMAND
     #[arg(long, value_name = "WHAT", value_delimiter = ',')]
@@ -79,11 +85,6 @@ pub struct Args {
     /// Label of the nodes whose statistics are taken [default: all]
     #[arg(long, value_name = "KEY=VALUE")]
     stats_node_label: Option<String>,
-    /// What runs the jobs on the servers: fio, native, or auto (the fio of the
-    /// image where it has one and that has every option, else native); the
-    /// latter two want an image of Fathom's (see image) [default: fio]
-    #[arg(long, value_name = "ENGINE", hide_possible_values = true)]
-    engine: Option<EngineName>,
     /// Image of the pods: one with fio in it, which has to be named, or Fathom's
     /// [default with native and auto: localhost/fathom:VERSION]
     #[arg(long, value_name = "NAME")]
@@ -144,7 +145,7 @@ impl Args {
             stats_s: self.stats,
             stats_node_label: self.stats_node_label.clone(),
             image: self.image.clone(),
-            engine: self.engine.map(Into::into),
+            engine: self.options.engine,
             bs: self.bs.clone(),
             iodepth: self.iodepth.clone(),
             rate_iops: self.rate_iops.clone(),
@@ -194,6 +195,10 @@ impl BenchmarkName {
 
 /// Runs the benchmark, or shows it.
 pub fn run(global: &Global, what: &BenchmarkName, args: &Args) -> anyhow::Result<Exit> {
+    if args.options.is_simulated() {
+        let why = why_not("cluster", "sim").unwrap_or_default();
+        return Err(ExitError::new(Exit::Usage, why).into());
+    }
     let (global, runs) = runs(global, what.workload(), args)
         .map_err(|message| ExitError::new(Exit::Input, message))?;
     let global = &global;
@@ -210,7 +215,7 @@ pub fn run(global: &Global, what: &BenchmarkName, args: &Args) -> anyhow::Result
     let control = signals::control()?;
     match &runs[..] {
         [one] => {
-            let (dir, done) = self::one(global, what, one, &cluster, &control)?;
+            let (dir, done) = self::one(global, (what, &args.options), one, &cluster, &control)?;
             match done {
                 Ok(status) => {
                     show::present(global, &dir, false)?;
@@ -219,7 +224,7 @@ pub fn run(global: &Global, what: &BenchmarkName, args: &Args) -> anyhow::Result
                 Err(error) => broken_off(global, error, &dir),
             }
         }
-        several => list(global, what, several, &cluster, &control),
+        several => list(global, (what, &args.options), several, &cluster, &control),
     }
 }
 
@@ -227,7 +232,7 @@ pub fn run(global: &Global, what: &BenchmarkName, args: &Args) -> anyhow::Result
 /// run that fails is told, and the next one goes on.
 fn list(
     global: &Global,
-    what: &BenchmarkName,
+    what: (&BenchmarkName, &RunOptions),
     runs: &[Parameters],
     cluster: &Cluster,
     control: &Control,
@@ -267,7 +272,7 @@ fn exit_after(status: RunStatus) -> Exit {
 
 /// Refuses jobs that the native engine would refuse in every pod.
 fn check_engine(what: &BenchmarkName, runs: &[Parameters]) -> Result<(), ExitError> {
-    let native = runs.iter().filter(|run| run.engine == choice::Wish::Native);
+    let native = runs.iter().filter(|run| run.engine == EngineName::Native);
     let refused: Vec<String> = native
         .flat_map(|run| fathom_cluster::jobs::against_native(&what.phases(run)))
         .collect();
@@ -360,12 +365,13 @@ fn must_have_image(parameters: &Parameters) -> Result<(), ExitError> {
 /// The folder of a run's record, and how the run went.
 fn one(
     global: &Global,
-    what: &BenchmarkName,
+    (what, options): (&BenchmarkName, &RunOptions),
     parameters: &Parameters,
     cluster: &Cluster,
     control: &Control,
 ) -> anyhow::Result<(PathBuf, Result<RunStatus, ClusterError>)> {
     let mut header = Header::new(what.name(), what.workload().command());
+    header.label.clone_from(&options.label);
     header.environment = Some(fathom_device::environment(&[]));
     let facts = serde_json::json!({"server": cluster.server(), "parameters": parameters});
     header.facts.insert("cluster".to_owned(), facts);

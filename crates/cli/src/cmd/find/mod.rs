@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::ValueEnum;
 use fathom_analysis::find::{FindGoal, FindLoads, WholeLoad};
 use fathom_campaign::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
+use fathom_engines::EngineName;
 use fathom_flow::JobStep;
 use fathom_jobfile::does_one_at_a_time;
 use fathom_model::{Direction, Exit};
@@ -13,12 +14,12 @@ use fathom_sheet::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 
 use super::hosts::{HostArgs, SharedHosts};
-use super::job::{Setting, duration, run as job};
+use super::job::{Setting, run as job};
 use super::planned::Plan;
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
-use crate::engine::EngineOrSim;
 use crate::out;
+use fathom_flow::options::duration;
 
 mod emit;
 mod goal;
@@ -144,7 +145,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         || has_jobs
         || (goal == FindGoal::Knee && args.goal.map.is_none())
         || closed_for_fio(args)?;
-    if let (FindGoal::Cpu { .. }, EngineOrSim::Sim) = (goal, args.run.engine) {
+    if matches!(goal, FindGoal::Cpu { .. }) && args.run.options.is_simulated() {
         return Err(usage(
             "a simulated device keeps no CPU busy\n  to do: leave out --engine sim",
         ));
@@ -159,7 +160,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut options = args.run.options()?;
     if !is_closed && !options.is_simulated() {
         // fio counts latencies under a rate from the issue.
-        EngineOrSim::Native.name().clone_into(&mut options.engine);
+        options.engine = Some(EngineName::Native);
     }
     let hosts = SharedHosts::of(&args.hosts, &options)?;
     if hosts.is_some() && args.goal.emit.is_some() {
@@ -173,7 +174,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let text = job.files.first().map_or("", |file| file.text.as_str());
     check_job(text, args, is_closed)?;
     if over == "iodepth" {
-        check_depth(text, args.run.engine)?;
+        check_depth(text, args.run.options.engine())?;
     }
     let config = FindConfig {
         goal,
@@ -347,10 +348,10 @@ fn check_job(text: &str, args: &Args, is_closed: bool) -> anyhow::Result<()> {
 }
 
 /// Refuses to search a depth that changes nothing.
-fn check_depth(text: &str, engine: EngineOrSim) -> anyhow::Result<()> {
+fn check_depth(text: &str, engine: EngineName) -> anyhow::Result<()> {
     let ioengine = last(text, &["ioengine"]).unwrap_or("psync");
     let is_offloaded = last(text, &["io_submit_mode"]) == Some("offload");
-    if engine == EngineOrSim::Sim || is_offloaded || !does_one_at_a_time(ioengine) {
+    if engine == EngineName::Sim || is_offloaded || !does_one_at_a_time(ioengine) {
         return Ok(());
     }
     Err(usage(format!(
@@ -377,7 +378,7 @@ fn least_rate(percent: Option<f64>, probe: Duration) -> f64 {
 /// Whether I/Os under way are searched because of the engine: fio counts latencies under a
 /// rate from the issue.
 fn closed_for_fio(args: &Args) -> anyhow::Result<bool> {
-    if args.run.engine != EngineOrSim::Fio {
+    if args.run.options.engine() != EngineName::Fio {
         return Ok(false);
     }
     if args.goal.map.is_some() {

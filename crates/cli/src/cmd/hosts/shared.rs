@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use clap::ValueEnum as _;
 use fathom_engine::{Control, Request};
 use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::hosts::engine::HostsEngine;
@@ -13,7 +12,6 @@ use super::{HostArgs, HostVariables, connections, may_have_open, refuse, usage};
 use crate::cmd::dry::{DryHosts, DryRun};
 use crate::cmd::job::run::{JobPlan, JobText};
 use crate::cmd::planned::Plan;
-use crate::engine::EngineOrSim;
 
 /// The machines of a plan whose steps are decided here, from the figures of all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -100,7 +98,7 @@ impl SharedHosts {
     /// When there are more than this process may have connections to.
     pub fn engine(&self, plan: &JobPlan) -> anyhow::Result<HostsEngine> {
         may_have_open(self.names.len())?;
-        let wish = EngineOrSim::from_str(&plan.options.engine, true);
+        let engine = plan.options.engine();
         let names = self.names.clone();
         let job = HostsJob {
             least: names.len(),
@@ -136,7 +134,7 @@ impl SharedHosts {
         };
         let connect = move |control: &Control| fathom_fleet::ssh::connect(&names, control);
         Ok(HostsEngine::new(
-            wish.unwrap_or_default().name(),
+            engine.name(),
             job,
             Box::new(plan_of),
             Box::new(connect),

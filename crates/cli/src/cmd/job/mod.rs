@@ -22,8 +22,6 @@ pub(in crate::cmd) use check::Document as CheckDocument;
 #[cfg(test)]
 pub(in crate::cmd) use show::Document as ShowDocument;
 
-pub use run::duration;
-
 /// Check, show, translate and run fio job files
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

@@ -35,6 +35,7 @@ pub fn run(
         job: &job,
         name: &format!("prio-{}", dev.to_string_lossy()),
         command: COMMAND,
+        options: &plan.options,
         job_files: Vec::new(),
         notes: Vec::new(),
     };

@@ -9,6 +9,7 @@ use fathom_campaign::provision::{
     SteadyMethod,
 };
 use fathom_campaign::{Folder, plan};
+use fathom_flow::RunOptions;
 use fathom_flow::ledger::Ledgers;
 use fathom_jobfile::variables::variable;
 use fathom_kconfig::Config;
@@ -19,9 +20,7 @@ use super::Args;
 use crate::cmd::campaign::exit_error;
 use crate::cmd::resume::as_started;
 use crate::cmd::run::failed;
-use crate::cmd::run_args::check_engine;
-use crate::cmd::{ExitError, Global};
-use crate::engine::EngineOrSim;
+use crate::cmd::{ExitError, Global, run_args};
 
 /// What is to be done.
 pub struct ProvisionRequest {
@@ -33,7 +32,7 @@ pub struct ProvisionRequest {
 
 /// Puts it together; nothing is touched.
 pub fn asked(global: &Global, args: &Args) -> anyhow::Result<ProvisionRequest> {
-    check_engine(args.engine, !args.sim.is_empty(), args.fio.is_some())?;
+    args.options.check().map_err(run_args::usage)?;
     match args.resume {
         true => resumed(global, args),
         false => Ok(new(global, args)?),
@@ -72,8 +71,7 @@ fn config(folder: Option<&Folder>) -> Result<Config, ExitError> {
 
 fn overrides(args: &Args) -> Overrides {
     args.budget.over(Overrides {
-        engine: args.engine.map(|engine| engine.name().to_owned()),
-        destroy: args.destroy.clone(),
+        options: args.options.clone(),
         ..Overrides::default()
     })
 }
@@ -103,9 +101,10 @@ fn new(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
         purge: args.purge.clone(),
         no_purge: args.no_purge,
         force: args.force,
-        engine: settings.engine.clone(),
-        max_written: args.budget.max_written,
-        sim: args.sim.iter().map(|sim| absolute(sim)).collect(),
+        options: RunOptions {
+            engine: settings.options.engine,
+            ..args.options.kept()
+        },
         campaign: folder.as_ref().map(|folder| absolute(folder.path())),
         logs: args.logs.clone().or(logs).map(|logs| absolute(&logs)),
     };
@@ -121,7 +120,6 @@ fn options(global: &Global, args: &Args, settings: plan::RunSettings) -> Provisi
     ProvisionOptions {
         runs_dir: runs_dir(global, args),
         settings,
-        fio: args.fio.clone(),
         ledgers: Ledgers::of_user(),
     }
 }
@@ -132,7 +130,7 @@ fn drives(
     in_campaign: bool,
     how: &ProvisionMethod,
 ) -> Result<(Vec<ProvisionDrive>, Vec<Skipped>), ExitError> {
-    let simulated = how.engine == "sim";
+    let simulated = how.options.is_simulated();
     if let Some(kind) = args.all {
         let found = provision::all(kind.into()).map_err(failed)?;
         return Ok((found.drives, found.skipped));
@@ -178,16 +176,16 @@ fn resumed(global: &Global, args: &Args) -> anyhow::Result<ProvisionRequest> {
         None => None,
     };
     let config = config(folder.as_ref())?;
-    if let Some(engine) = args.engine {
-        batch.facts.how.engine = engine.name().to_owned();
-    }
-    let engine = EngineOrSim::named(&batch.facts.how.engine);
-    check_engine(engine, false, args.fio.is_some())?;
-    let mut overrides = overrides(args);
-    overrides.max_written = overrides.max_written.or(batch.facts.how.max_written);
-    batch.facts.how.max_written = overrides.max_written;
+    let told = &mut batch.facts.how.options;
+    told.again(&args.options).map_err(failed)?;
+    told.check().map_err(run_args::usage)?;
+    let overrides = args.budget.over(Overrides {
+        options: told.clone(),
+        ..Overrides::default()
+    });
+    batch.facts.how.options = told.kept();
     let settings = plan::settings(&config, &overrides).map_err(exit_error)?;
-    let at = match batch.facts.how.engine == "sim" {
+    let at = match batch.facts.how.options.is_simulated() {
         true => ProvisionDrive::simulated,
         // What is done may be gone by now.
         false => ProvisionDrive::at,

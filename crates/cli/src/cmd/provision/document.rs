@@ -107,7 +107,7 @@ impl Document {
             },
             workload: provision.how.workload.to_string(),
             method: provision.how.method,
-            engine: provision.how.engine.clone(),
+            engine: provision.how.options.engine().name().to_owned(),
             written_bytes: drives.iter().map(|drive| drive.written_bytes).sum(),
             took_ms: drives.iter().map(|drive| drive.took_ms).max().unwrap_or(0),
             drives,

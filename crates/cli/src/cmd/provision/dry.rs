@@ -38,7 +38,7 @@ pub fn run(global: &Global, asked: &ProvisionRequest) -> anyhow::Result<Exit> {
     }
     let refusal = provision.check().err();
     let refusal = refusal.map(|refused| refused::error(provision, &refused));
-    dry.document.engine = Some(provision.how.engine.to_string());
+    dry.document.engine = Some(provision.how.options.engine().name().to_owned());
     dry.document.drives = Some(drives);
     dry.end(refusal)
 }

@@ -8,6 +8,7 @@ use fathom_campaign::provision::{
 use fathom_device::drives::Transport;
 use fathom_device::purge::PurgeMethods;
 use fathom_engine::Control;
+use fathom_flow::RunOptions;
 use fathom_flow::plan_log::PlannedStage;
 use fathom_model::Exit;
 use fathom_record::{Header, now_ms};
@@ -18,8 +19,6 @@ use super::measuring::ExportArg;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::run::{Flags, failed};
-use crate::cmd::run_args::{from_here, program};
-use crate::engine::EngineOrSim;
 use crate::live::LiveOptions;
 use crate::{out, signals};
 
@@ -77,10 +76,8 @@ pub struct Args {
     /// Also drives that are in the wanted state already
     #[arg(long)]
     force: bool,
-    /// Confirm that a drive may be overwritten: its serial number, its name in
-    /// /dev/disk/by-id, or PATH=SIZE where it has neither; once for each drive
-    #[arg(long, value_name = "WORDS")]
-    destroy: Vec<String>,
+    #[command(flatten)]
+    options: RunOptions,
     /// Show every command that would be executed, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -99,27 +96,15 @@ pub struct Args {
     _metrics: MetricsArgs,
     #[command(flatten)]
     _exports: ExportArg,
-    /// Which engine writes
-    #[arg(long, value_enum)]
-    engine: Option<EngineOrSim>,
-    /// The device that '--engine sim' simulates; of several, the first is for the
-    /// first drive, the last for all others [default: a healthy one]
-    #[arg(long, value_name = "FILE", value_parser = from_here)]
-    sim: Vec<PathBuf>,
-    /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
-    #[arg(long, value_name = "PATH", value_parser = program)]
-    fio: Option<PathBuf>,
 }
 
 impl Args {
     /// As `fathom resume` was told.
     pub fn with(self, flags: Flags) -> Self {
         Self {
-            destroy: flags.destroy,
+            options: flags.request.options,
             dry_run: flags.dry_run,
-            budget: flags.budget,
-            engine: flags.engine,
-            fio: flags.fio,
+            budget: flags.request.budget,
             ..self
         }
     }

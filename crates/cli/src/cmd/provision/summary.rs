@@ -53,9 +53,9 @@ pub fn title(provision: &Provision) -> String {
         }
         .to_owned(),
         method(how.method),
-        how.engine
+        how.options.engine().name()
     );
-    if how.engine == "sim" {
+    if how.options.is_simulated() {
         title += &format!("  {SIMULATION}");
     }
     title

@@ -31,13 +31,13 @@ use fathom_record::Header;
 use serde_json::json;
 
 use super::hosts::usage;
-use super::job::duration;
 use super::measuring::ExportArg;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
 use super::run::{Flags, failed as run_failed};
 use super::{Cli, Command, ExitError, Global, header_facts};
 use crate::{out, signals};
+use fathom_flow::options::duration;
 
 pub mod list;
 mod screen;
@@ -75,10 +75,8 @@ pub struct Args {
     /// Why, for the log and the ledger
     #[arg(long, value_name = "TEXT", default_value = "asked for by hand")]
     reason: String,
-    /// Confirm that a device may be purged: its serial number, its name in
-    /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
-    #[arg(long, value_name = "WORDS")]
-    destroy: Vec<String>,
+    #[command(flatten)]
+    options: RunOptions,
     /// Show what the device can do, what each way promises and how long the
     /// device expects it to take; change nothing
     #[arg(long, conflicts_with = "dry_run")]
@@ -192,9 +190,8 @@ pub fn resume(
             "{dir}: the record does not say how it was to purge\n  to do: purge the device by fathom purge"
         )));
     };
-    let mut told = RunOptions::default();
-    flags.over(&mut told);
-    args.destroy = told.destroy;
+    let given = &flags.request.options;
+    args.options.again(given).map_err(run_failed)?;
     args.dry_run = flags.dry_run;
     args.run(global, Some((dir, header)))
 }
@@ -213,7 +210,7 @@ impl Args {
         if let Some((dir, header)) = &past {
             must_be_same(&purge, dir, header)?;
         }
-        let against = purge.check(&Confirmations(self.destroy.clone()));
+        let against = purge.check(&Confirmations(self.options.destroy.clone()));
         let against = against.map_err(|refusal| failed(refusal.into()));
         if self.dry_run {
             list::steps(global, &purge)?;
@@ -221,7 +218,7 @@ impl Args {
         }
         against?;
         let act = Rc::new(ShownPurge {
-            purging: Purging::new(&self.device, want, &self.destroy, &self.reason),
+            purging: Purging::new(&self.device, want, &self.options.destroy, &self.reason),
             purge,
             screen: RefCell::new(screen::Screen::new(global)),
             commands: RefCell::default(),
@@ -284,7 +281,7 @@ impl Args {
             // What a purge writes is in its document: nobody else counts it.
             device: None,
             work_dir: PathBuf::from("/"),
-            options: RunOptions::default(),
+            options: self.options.clone(),
             engine_needs: Vec::new(),
             interval: Duration::from_secs(1),
             runs_dir: global.runs.clone(),

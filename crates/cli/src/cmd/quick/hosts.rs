@@ -9,21 +9,21 @@ use fathom_campaign::quick::{
 };
 use fathom_device::threads::{self, NoThread};
 use fathom_fleet::hosts::HostsJob;
-use fathom_fleet::hosts::wire::Word;
 use fathom_fleet::ssh::{SshError, SshSession, open_all};
 use fathom_model::{Exit, RunDocument};
-use fathom_record::{Record, Writer};
+use fathom_record::Record;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
 
-use super::run::{CleanedHost, CleanupDocument, baselines, clean};
+use super::run::{CleanedHost, CleanupDocument, QuickPlan, baselines, clean};
 use super::{Global, QuickMode, SeriesArgs, WantedTests, failed, summary};
-use crate::cmd::hosts::{self, closing, drive, exit_of, records, refuse};
+use crate::cmd::hosts::{self, HostedPlan, closing, records, refuse};
+use crate::cmd::planned::Plan;
 use crate::{out, signals};
 
 /// Runs the command on all machines.
 pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
-    let (names, least) = args.hosts.names()?;
+    let (names, _) = args.hosts.names()?;
     refuse(&[
         (
             args.remote_mode != QuickMode::Auto,
@@ -33,7 +33,7 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
     ])?;
     match words_of(args)?.order().map_err(failed)? {
         WantedTests::Cleanup(path) => cleanup(global, &names, path.as_deref()),
-        WantedTests::Run(order) => series(global, args, &names, least, &order),
+        WantedTests::Run(order) => series(global, args, *order),
     }
 }
 
@@ -55,42 +55,36 @@ fn words_of(args: &SeriesArgs) -> anyhow::Result<SeriesArgs> {
     Ok(args)
 }
 
-fn series(
-    global: &Global,
-    args: &SeriesArgs,
-    names: &[String],
-    least: usize,
-    order: &QuickRequest,
-) -> anyhow::Result<Exit> {
+fn series(global: &Global, args: &SeriesArgs, order: QuickRequest) -> anyhow::Result<Exit> {
     order.check().map_err(failed)?;
     let baselines = baselines(&args.baseline_names())?;
-    // Nothing is installed on several machines at once.
-    let mut job_words: Vec<Word> = [COMMAND, "--no-install"].map(Word::text).to_vec();
-    job_words.extend(order.words().into_iter().map(Word::Text));
-    let wanted = |name: &String| order.only.as_ref().is_none_or(|only| only == name);
+    let is_wanted = |name: &String| order.only.as_ref().is_none_or(|only| only == name);
     let steps = order.group.tests().map(|test| test.name.clone());
-    let job = HostsJob {
-        args: job_words,
-        steps: steps.filter(wanted).collect(),
-        least,
-        allow_same_host: args.hosts.allow_same_host,
-        own_records: true,
-        interval: INTERVAL,
-        ..HostsJob::default()
+    let steps = steps.filter(is_wanted).collect();
+    let options = order.options.clone();
+    let plan = QuickPlan {
+        order: QuickRequest {
+            // Nothing is installed on several machines at once.
+            may_install: false,
+            ..order
+        },
+        baselines: Vec::new(),
     };
-    if args.run.dry_run {
-        return hosts::dry_run(global, names, &job);
-    }
-    let control = signals::control()?;
-    let begin = || {
-        let header = hosts::header(COMMAND, COMMAND, names, &job);
-        let writer = Writer::create(&global.runs, &header);
-        let writer = writer.map_err(|error| failed(QuickError::from(error)))?;
-        Ok((writer, Vec::new()))
+    let (names, job) = args.hosts.job(Plan::Quick(Box::new(plan)), steps)?;
+    let hosted = HostedPlan {
+        names: &names,
+        job: &HostsJob {
+            interval: INTERVAL,
+            ..job
+        },
+        name: COMMAND,
+        command: COMMAND,
+        options: &options,
+        job_files: Vec::new(),
+        notes: Vec::new(),
     };
-    let (dir, status) = drive(global, names, &job, &control, begin)?;
-    show(global, &dir, names, &baselines)?;
-    Ok(exit_of(status))
+    let ran = hosted.run(global, args.run.dry_run)?;
+    ran.show(&|dir| show(global, dir, &names, &baselines))
 }
 
 /// Shows what the machines measured.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 use fathom_campaign::quick::{self, QuickError, QuickRequest, RemoteMode, SeriesGroup};
+use fathom_flow::options::size;
 use fathom_model::Exit;
 use fathom_record::Record;
 
@@ -11,7 +12,6 @@ use super::{ExitError, Global};
 use crate::cmd::hosts::usage;
 use crate::cmd::options::why_not;
 use crate::cmd::run_args::RunArgs;
-use crate::engine::EngineOrSim;
 
 mod compare;
 mod events;
@@ -69,7 +69,7 @@ enum Command {
 #[derive(Debug, Clone, clap::Args)]
 pub struct SeriesArgs {
     /// "here", or the host to run on over ssh (anything ssh takes); not with --hosts
-    #[arg(value_name = "here|USER@HOST", required_unless_present = "hosts")]
+    #[arg(value_name = "here|USER@HOST", required_unless_present_any = ["hosts", "request"])]
     target: Option<String>,
     /// Folder in which the folder stb-testdir is made [default: the home directory]
     #[arg(value_name = "PATH|cleanup")]
@@ -90,7 +90,7 @@ pub struct SeriesArgs {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     runtime: Option<u32>,
     /// Size of each set of files, to shorten a trial (for example 64M)
-    #[arg(long, value_name = "SIZE", value_parser = super::size)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     size: Option<u64>,
     /// Make the test files without copy-on-write (btrfs)
     #[arg(long)]
@@ -106,9 +106,9 @@ pub struct SeriesArgs {
     /// Write the run as lines for the Fathom that sent this one
     #[arg(long, hide = true)]
     events: bool,
-    /// Text of the group's file, from the Fathom that sent this one
-    #[arg(long, hide = true, value_name = "TEXT")]
-    group_text: Option<String>,
+    /// Everything that is asked for, from the Fathom that sent this one
+    #[arg(long, hide = true, value_name = "JSON", value_parser = request)]
+    request: Option<Box<QuickRequest>>,
     #[command(flatten)]
     hosts: super::hosts::HostArgs,
 }
@@ -149,7 +149,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 impl SeriesArgs {
     /// Refuses what a series cannot be told.
     fn check(&self) -> anyhow::Result<()> {
-        let is_simulated = self.run.engine == EngineOrSim::Sim;
+        let is_simulated = self.run.options.is_simulated();
         let is_here = self.hosts.is_given() || self.target.as_deref().is_none_or(|it| it == "here");
         let why = if is_simulated {
             why_not("quick", "sim").unwrap_or_default()
@@ -192,10 +192,10 @@ impl SeriesArgs {
         if at_test {
             return Ok(WantedTests::Cleanup(self.path.clone()));
         }
-        let group = match &self.group_text {
-            Some(text) => SeriesGroup::parse(text, "the group sent along".as_ref())?,
-            None => SeriesGroup::find(&self.group, xdg::groups_dir().as_deref())?,
-        };
+        if let Some(sent) = &self.request {
+            return Ok(WantedTests::Run(sent.clone()));
+        }
+        let group = SeriesGroup::find(&self.group, xdg::groups_dir().as_deref())?;
         if let Some(path) = self.path.as_ref().filter(|path| !path.exists())
             && group
                 .tests()
@@ -220,6 +220,10 @@ impl SeriesArgs {
             options: options.map_err(|error| QuickError::Order(error.to_string()))?,
         })))
     }
+}
+
+fn request(text: &str) -> Result<Box<QuickRequest>, serde_json::Error> {
+    serde_json::from_str(text)
 }
 
 enum WantedTests {

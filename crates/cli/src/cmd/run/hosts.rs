@@ -2,25 +2,22 @@
 //! them at once.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use fathom_campaign::plan::ResolvedCampaign;
 use fathom_campaign::run::{RunStart, Together};
 use fathom_fleet::hosts::HostsJob;
-use fathom_fleet::hosts::wire::Word;
-use fathom_flow::past;
 use fathom_flow::progress::Progress;
 use fathom_model::Exit;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
 
-use super::{Flags, RepeatOrder, failed, summary};
+use super::{Flags, failed, summary};
 use crate::cmd::Global;
-use crate::cmd::campaign::OverBudget;
 use crate::cmd::hosts::{self, closing, drive, dry_run, exit_of, records, refuse};
-use crate::engine::EngineOrSim;
+use crate::cmd::planned::Plan;
 use crate::{out, signals};
 
 /// No flow of a campaign tells its samples more often.
@@ -30,19 +27,17 @@ const FILES_BYTES_MAX: u64 = 64 << 20;
 
 /// Runs the campaign on all machines.
 pub fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exit> {
-    let (names, least) = flags.hosts.names()?;
-    refuse(&[
-        (
-            flags.engine == Some(EngineOrSim::Sim) || flags.sim.is_some(),
-            "a simulation needs no other machines",
-        ),
-        (flags.dut.is_some(), "--dut is for machines that are driven"),
-    ])?;
-    let plan = flags.which.plan(&flags.overrides())?;
-    let runs_dir = flags.which.runs_dir(global);
-    let together = Together::look(&plan, &runs_dir, begin, &names, flags.retry_failed);
+    let request = &flags.request;
+    let (names, least) = request.hosts.names()?;
+    refuse(&[(
+        request.options.is_simulated(),
+        "a simulation needs no other machines",
+    )])?;
+    let plan = request.which.plan(&request.overrides())?;
+    let runs_dir = request.which.runs_dir(global);
+    let together = Together::look(&plan, &runs_dir, begin, &names, request.retry_failed);
     let together = together.map_err(failed)?;
-    let mut variables = flags.hosts.variables()?;
+    let mut variables = request.hosts.variables()?;
     variables.take(&flags.var, &names)?;
     let named = plan.variables();
     hosts::HostVariables::are_named(&flags.var, &named)?;
@@ -50,10 +45,10 @@ pub fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exi
     let job = together.job(
         &plan,
         HostsJob {
-            args: arguments(flags, &plan),
+            plan: serde_json::to_value(Plan::Campaign(Box::new(request.sent(&plan))))?,
             files: files(&plan.folder, &runs_dir)?,
             least,
-            allow_same_host: flags.hosts.allow_same_host,
+            allow_same_host: request.hosts.allow_same_host,
             variables: sent.into_map(),
             // A test after SNIA's specification has an interval of its own.
             interval: plan.settings.interval.min(INTERVAL_MIN),
@@ -65,15 +60,13 @@ pub fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exi
     }
     let notes = notes(&plan);
     let control = signals::control()?;
-    let kept = super::ResumeFlags {
-        hosts: names.clone(),
-        variables,
-        ..flags.kept()
-    };
+    let mut kept = request.kept();
+    kept.hosts.hosts.clone_from(&names);
+    kept.hosts.variables = variables;
     let kept = serde_json::to_value(kept)?;
-    let partial = !flags.which.only.is_empty();
+    let partial = !request.which.only.is_empty();
     let open = || {
-        let header = hosts::header("", "", &names, &job);
+        let header = hosts::header(("", ""), &request.options, &names, &job);
         let writer = together.writer(&plan, &runs_dir, header, kept, partial);
         Ok((writer.map_err(failed)?, notes))
     };
@@ -195,61 +188,4 @@ fn files(folder: &Path, runs_dir: &Path) -> anyhow::Result<Vec<(String, String)>
     }
     files.sort();
     Ok(files)
-}
-
-/// What each machine is to do: the same command, in the folder that is sent.
-fn arguments(flags: &Flags, plan: &ResolvedCampaign) -> Vec<Word> {
-    let mut words = vec![
-        Word::text(past::COMMAND),
-        Word::text("-C"),
-        Word::File(String::new()),
-        Word::text("--no-guard"),
-    ];
-    let mut option = |name: &str, value: Option<String>| {
-        words.extend(value.map(|value| Word::text(format!("--{name}={value}"))));
-    };
-    let path = |path: &PathBuf| path.display().to_string();
-    option("dut", Some(path(&plan.dut)));
-    for only in &flags.which.only {
-        option("only", Some(only.as_str().to_owned()));
-    }
-    for confirmed in &flags.destroy {
-        option("destroy", Some(confirmed.clone()));
-    }
-    let time = |time: std::time::Duration| format!("{}us", time.as_micros());
-    option("repeat", flags.repeat.map(|n| n.to_string()));
-    option(
-        "order",
-        flags.order.map(|order| match order {
-            RepeatOrder::Interleaved => "interleaved".to_owned(),
-            RepeatOrder::InARow => "in-a-row".to_owned(),
-        }),
-    );
-    option("interval", flags.interval.map(time));
-    option("point-limit", flags.point_limit.map(time));
-    let most = flags.errors.max_errors;
-    option("max-errors", most.map(|most| most.to_string()));
-    option("max-time", flags.budget.max_time.map(time));
-    option(
-        "max-written",
-        flags.budget.max_written.map(|n| n.to_string()),
-    );
-    option(
-        "over-budget",
-        flags.budget.over_budget.map(|over| match over {
-            OverBudget::Cut => "cut".to_owned(),
-            OverBudget::Refuse => "refuse".to_owned(),
-        }),
-    );
-    let terabytes = |bytes: u64| (bytes as f64 / 1e12).to_string();
-    option("endurance-tbw", flags.budget.endurance_tbw.map(terabytes));
-    option(
-        "engine",
-        flags.engine.map(|engine| engine.name().to_owned()),
-    );
-    option("fio", flags.fio.as_ref().map(path));
-    if flags.retry_failed {
-        words.push(Word::text("--retry-failed"));
-    }
-    words
 }

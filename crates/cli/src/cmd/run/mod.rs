@@ -3,13 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::Only;
-use fathom_campaign::plan::{MeasureOrder, Overrides};
+use fathom_campaign::plan::{MeasureOrder, Overrides, ResolvedCampaign};
 use fathom_campaign::run::{self, CampaignOptions, ReadyCampaign, RunStart};
 use fathom_engine::Control;
-use fathom_fleet::MaxErrors;
 use fathom_flow::error::RunError;
 use fathom_flow::ledger::Ledgers;
+use fathom_flow::options::overlaid;
 use fathom_flow::plan_log::Head;
 use fathom_flow::progress::Progress;
 use fathom_flow::{Ending, Finish, RunOptions};
@@ -17,14 +16,12 @@ use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::campaign::{Budget, CampaignArgs, OverBudget, tell_notes};
+use super::campaign::{Budget, CampaignArgs, tell_notes};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
-use super::job::duration;
 use super::measuring::MeasuringArgs;
-use super::run_args::{check_engine, from_here, program};
-use super::{ErrorLimit, ExitError, Global, study};
-use crate::engine::EngineOrSim;
+use super::{ExitError, Global, run_args, study};
 use crate::{out, signals};
+use fathom_flow::options::duration;
 
 mod dry;
 mod hosts;
@@ -68,57 +65,64 @@ pub struct Args {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct Flags {
     #[command(flatten)]
-    pub which: CampaignArgs,
+    pub request: CampaignRequest,
     /// Show every step and every command that would be executed, and run nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Confirm that a device may be overwritten: its serial number, its name in
-    /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
-    #[arg(long, value_name = "WORDS")]
-    pub destroy: Vec<String>,
-    /// Try points again that have failed
-    #[arg(long)]
-    retry_failed: bool,
-    /// Measure each point so often
-    #[arg(long, value_name = "N")]
-    repeat: Option<u32>,
-    /// How the measurements of a point follow each other
-    #[arg(long, value_enum, value_name = "ORDER")]
-    order: Option<RepeatOrder>,
-    /// Measure every series to its end, also when it only gets worse
-    #[arg(long)]
-    no_guard: bool,
-    /// Time between two samples
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    interval: Option<Duration>,
-    /// Longest time of a point
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    point_limit: Option<Duration>,
-    #[command(flatten)]
-    errors: ErrorLimit,
     #[command(flatten)]
     _measuring: MeasuringArgs,
-    #[command(flatten)]
-    pub budget: Budget,
-    /// Which engine runs the points
-    #[arg(long, value_enum)]
-    pub engine: Option<EngineOrSim>,
-    /// The device that '--engine sim' simulates [default: a healthy one]
-    #[arg(long, value_name = "FILE", value_parser = from_here)]
-    sim: Option<PathBuf>,
-    /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
-    #[arg(long, value_name = "PATH", value_parser = program)]
-    pub fio: Option<PathBuf>,
-    /// The device under test, from the Fathom that sent this one
-    #[arg(long, hide = true, value_name = "FILE")]
-    dut: Option<PathBuf>,
-    #[command(flatten)]
-    hosts: HostArgs,
     /// A variable of the job files for all of these machines, or HOST:NAME=VALUE
     /// for one of them (may be repeated) [default: the value here, else each
     /// host's own]
     #[arg(long, value_name = "NAME=VALUE", help_heading = "On several machines")]
     var: Vec<HostVariable>,
+}
+
+/// What a campaign is asked for: its record keeps it for `resume`, and other machines are sent
+/// it. What was not said is left out of its JSON.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub struct CampaignRequest {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub which: CampaignArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: RunOptions,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub budget: Budget,
+    /// Try points again that have failed
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    retry_failed: bool,
+    /// Measure each point so often
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repeat: Option<u32>,
+    /// How the measurements of a point follow each other
+    #[arg(long, value_enum, value_name = "ORDER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<RepeatOrder>,
+    /// Measure every series to its end, also when it only gets worse
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    no_guard: bool,
+    /// Time between two samples
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interval: Option<Duration>,
+    /// Longest time of a point
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    point_limit: Option<Duration>,
+    /// The device under test, from the Fathom that sent this one.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dut: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub hosts: HostArgs,
 }
 
 /// How the measurements of a point follow each other.
@@ -130,129 +134,59 @@ enum RepeatOrder {
     InARow,
 }
 
-/// The flags that `resume` takes over from the last start: those that decide
-/// which measurements there are.
-#[derive(Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-struct ResumeFlags {
-    only: Vec<String>,
-    repeat: Option<u32>,
-    order: Option<RepeatOrder>,
-    engine: Option<EngineOrSim>,
-    sim: Option<PathBuf>,
-    no_guard: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    interval: Option<Duration>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    point_limit: Option<Duration>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    fio: Option<PathBuf>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    over_budget: Option<OverBudget>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    endurance_tbw: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_errors: Option<MaxErrors>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_written: Option<u64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    hosts: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    min_hosts: Option<u32>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    allow_same_host: bool,
-    #[serde(skip_serializing_if = "HostVariables::is_empty")]
-    variables: HostVariables,
-}
-
-impl Flags {
-    /// The machines that are named.
-    pub fn hosts(&self) -> &HostArgs {
-        &self.hosts
-    }
-
-    /// Puts what was given now into what was kept of another run.
-    pub fn apply(&self, options: &mut RunOptions) {
-        options.destroy.clear();
-        options.max_time = None;
-        self.over(options);
-    }
-
-    /// Refuses what the engine of a run that goes on does not use.
-    ///
-    /// # Errors
-    /// As [`check_engine`].
-    pub fn must_fit(&self, options: &RunOptions) -> Result<(), ExitError> {
-        let engine = EngineOrSim::named(&options.engine);
-        check_engine(engine, self.sim.is_some(), self.fio.is_some())
-    }
-
-    /// Puts what was given over what was said elsewhere.
-    pub fn over(&self, options: &mut RunOptions) {
-        options.destroy.extend(self.destroy.iter().cloned());
-        options.max_time = self.budget.max_time.or(options.max_time);
-        options.max_written = self.budget.max_written.or(options.max_written);
-        options.max_errors = self.errors.max_errors.or(options.max_errors);
-        if let Some(engine) = self.engine {
-            engine.name().clone_into(&mut options.engine);
-        }
-        options.fio = self.fio.clone().or_else(|| options.fio.take());
-        options.sim = self.sim.clone().or_else(|| options.sim.take());
-    }
-
-    fn kept(&self) -> ResumeFlags {
-        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-        ResumeFlags {
-            only: self
-                .which
-                .only
-                .iter()
-                .map(|only| only.as_str().to_owned())
-                .collect(),
-            repeat: self.repeat,
-            order: self.order,
-            engine: self.engine,
-            sim: self.sim.as_deref().map(absolute),
-            fio: self.fio.as_deref().map(absolute),
-            no_guard: self.no_guard,
-            interval: self.interval,
-            point_limit: self.point_limit,
-            over_budget: self.budget.over_budget,
-            endurance_tbw: self.budget.endurance_tbw,
-            max_errors: self.errors.max_errors,
-            max_written: self.budget.max_written,
-            hosts: self.hosts.hosts.clone(),
-            min_hosts: self.hosts.min_hosts,
-            allow_same_host: self.hosts.allow_same_host,
-            variables: self.hosts.variables.clone(),
+impl CampaignRequest {
+    /// What a record keeps of it.
+    fn kept(&self) -> Self {
+        Self {
+            options: self.options.kept(),
+            retry_failed: false,
+            ..self.clone()
         }
     }
 
     /// Takes over what was not given from the last start.
-    fn fill(&mut self, kept: ResumeFlags) {
-        if self.which.only.is_empty() {
-            self.which.only = kept.only.iter().map(|only| Only::new(only)).collect();
+    fn fill(&mut self, kept: Self) -> Result<(), RunError> {
+        let mut options = kept.options.clone();
+        options.again(&self.options)?;
+        let whole = overlaid(&kept, self)?;
+        *self = Self {
+            which: CampaignArgs {
+                dir: self.which.dir.clone(),
+                ..whole.which
+            },
+            options,
+            hosts: HostArgs {
+                // The host file is read again.
+                variables: match self.hosts.is_given() {
+                    true => HostVariables::default(),
+                    false => whole.hosts.variables,
+                },
+                ..whole.hosts
+            },
+            ..whole
+        };
+        Ok(())
+    }
+
+    /// The same for one of several machines, in the folder that it is sent. Every series is
+    /// measured to its end: what the guard of one machine left out would be missing in the sum.
+    fn sent(&self, plan: &ResolvedCampaign) -> Self {
+        Self {
+            hosts: HostArgs::default(),
+            no_guard: true,
+            dut: Some(plan.dut.clone()),
+            ..self.clone()
         }
-        self.repeat = self.repeat.or(kept.repeat);
-        self.order = self.order.or(kept.order);
-        self.engine = self.engine.or(kept.engine);
-        self.sim = self.sim.take().or(kept.sim);
-        // Another engine runs no fio.
-        let runs_fio = !matches!(self.engine, Some(EngineOrSim::Native | EngineOrSim::Sim));
-        self.fio = self.fio.take().or(kept.fio.filter(|_| runs_fio));
-        self.no_guard |= kept.no_guard;
-        self.interval = self.interval.or(kept.interval);
-        self.point_limit = self.point_limit.or(kept.point_limit);
-        self.budget.over_budget = self.budget.over_budget.or(kept.over_budget);
-        self.budget.endurance_tbw = self.budget.endurance_tbw.or(kept.endurance_tbw);
-        self.errors.max_errors = self.errors.max_errors.or(kept.max_errors);
-        self.budget.max_written = self.budget.max_written.or(kept.max_written);
-        if !self.hosts.is_given() {
-            self.hosts.hosts = kept.hosts;
-            self.hosts.variables = kept.variables;
-        }
-        self.hosts.min_hosts = self.hosts.min_hosts.or(kept.min_hosts);
-        self.hosts.allow_same_host |= kept.allow_same_host;
+    }
+
+    /// Runs it on a machine that another Fathom drives.
+    pub fn run(self, global: &Global, dry_run: bool) -> anyhow::Result<Exit> {
+        let flags = Flags {
+            request: self,
+            dry_run,
+            ..Flags::default()
+        };
+        go(global, &flags, RunStart::Run)
     }
 
     fn overrides(&self) -> Overrides {
@@ -264,8 +198,7 @@ impl Flags {
             }),
             interval: self.interval,
             point_limit: self.point_limit,
-            engine: self.engine.map(|engine| engine.name().to_owned()),
-            destroy: self.destroy.clone(),
+            options: self.options.clone(),
             dut: self.dut.clone(),
             guard: self.no_guard.then_some(false),
             ..Overrides::default()
@@ -291,7 +224,10 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
 pub fn resume(global: &Global, mut flags: Flags, record: Option<&Path>) -> anyhow::Result<Exit> {
     if let Some(dir) = record {
         match Head::read(dir).map_err(failed)? {
-            Some(head) => flags.fill(kept_flags(dir, head.flags)?),
+            Some(head) => {
+                let kept = kept_request(dir, head.flags)?;
+                flags.request.fill(kept).map_err(failed)?;
+            }
             None => super::resume::must_have_begun(dir)?,
         }
     }
@@ -299,9 +235,9 @@ pub fn resume(global: &Global, mut flags: Flags, record: Option<&Path>) -> anyho
 }
 
 /// The flags of the last start; of an older Fathom there may be none.
-fn kept_flags(dir: &Path, kept: Value) -> anyhow::Result<ResumeFlags> {
+fn kept_request(dir: &Path, kept: Value) -> anyhow::Result<CampaignRequest> {
     if kept.is_null() {
-        return Ok(ResumeFlags::default());
+        return Ok(CampaignRequest::default());
     }
     serde_json::from_value(kept).map_err(|error| {
         let dir = dir.display();
@@ -313,8 +249,9 @@ fn kept_flags(dir: &Path, kept: Value) -> anyhow::Result<ResumeFlags> {
 }
 
 fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exit> {
-    check_engine(flags.engine, flags.sim.is_some(), flags.fio.is_some())?;
-    if flags.hosts.is_given() {
+    let request = &flags.request;
+    request.options.check_one().map_err(run_args::usage)?;
+    if request.hosts.is_given() {
         return hosts::go(global, flags, begin);
     }
     if !flags.var.is_empty() {
@@ -322,18 +259,15 @@ fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exit> {
             "--var is for --hosts\n  to do: on this machine set the variable in the environment",
         ));
     }
-    let plan = flags.which.plan(&flags.overrides())?;
+    let plan = request.which.plan(&request.overrides())?;
     let options = CampaignOptions {
         begin,
-        retry_failed: flags.retry_failed,
-        partial: !flags.which.only.is_empty(),
-        max_errors: flags.errors.max_errors,
-        flags: serde_json::to_value(flags.kept())?,
-        fio: flags.fio.clone(),
-        sim: flags.sim.clone(),
+        retry_failed: request.retry_failed,
+        partial: !request.which.only.is_empty(),
+        flags: serde_json::to_value(request.kept())?,
         ledgers: Ledgers::of_user(),
     };
-    let runs_dir = flags.which.runs_dir(global);
+    let runs_dir = request.which.runs_dir(global);
     if flags.dry_run {
         return dry::run(
             global,

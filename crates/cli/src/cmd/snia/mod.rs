@@ -7,15 +7,15 @@ use clap::Subcommand;
 use fathom_analysis::snia::{DriveClass, SniaTest, TrackedVariable};
 use fathom_campaign::snia::{SniaAsk, SniaChoices};
 use fathom_device::purge::PurgeMethods;
+use fathom_flow::RunOptions;
+use fathom_flow::options::size;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 
 use super::Global;
 use super::campaign::terabytes;
-use super::job::duration;
 use super::measuring::MeasuringArgs;
-use crate::cmd::run_args::{from_here, program};
-use crate::engine::EngineOrSim;
+use fathom_flow::options::duration;
 
 mod dry;
 mod panel;
@@ -107,21 +107,13 @@ struct TestArgs {
     /// As an enterprise drive (the default): all of the range, QD 32 × 4 threads, write cache off
     #[arg(long)]
     enterprise: bool,
-    /// Confirm that a device may be overwritten: its serial number, its name in
-    /// /dev/disk/by-id, or PATH=SIZE where it has neither (may be repeated)
-    #[arg(long, value_name = "WORDS")]
-    destroy: Vec<String>,
+    #[command(flatten)]
+    options: RunOptions,
     /// Show the plan and every command that would be executed, and run nothing
     #[arg(long)]
     dry_run: bool,
-    /// Longest time: refuses a test that cannot be done in it, and stops it there
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    max_time: Option<Duration>,
-    /// Most bytes written: refuses a test that cannot do with so few, and stops it there
-    #[arg(long, value_name = "BYTES", value_parser = super::size)]
-    max_written: Option<u64>,
     /// How fast the device is written at most, for the plan [default: that of its PCIe link]
-    #[arg(long, value_name = "BYTES", value_parser = super::size)]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
     write_speed: Option<u64>,
     /// Terabytes that may be written in all its life, from the data sheet
     #[arg(long, value_name = "TB", value_parser = terabytes)]
@@ -147,15 +139,6 @@ struct How {
     /// Leave the drive's write cache as it is
     #[arg(long)]
     keep_cache: bool,
-    /// Which engine does the I/O
-    #[arg(long, value_enum)]
-    engine: Option<EngineOrSim>,
-    /// The device that '--engine sim' simulates [default: a healthy one]
-    #[arg(long, value_name = "FILE", value_parser = from_here)]
-    sim: Option<PathBuf>,
-    /// The fio to use [default: $FATHOM_FIO, or the one in PATH]
-    #[arg(long, value_name = "PATH", value_parser = program)]
-    fio: Option<PathBuf>,
     /// The ioengine of the jobs, in fio's words
     #[arg(long, value_name = "NAME", default_value = "libaio")]
     ioengine: String,

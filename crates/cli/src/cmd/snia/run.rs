@@ -18,21 +18,19 @@ use super::dry::{self, Outlook};
 use super::{How, TestArgs, report};
 use crate::cmd::campaign::{tell, tell_notes};
 use crate::cmd::dry::DryRun;
-use crate::cmd::job::duration;
 use crate::cmd::measuring::MeasuringArgs;
 use crate::cmd::resume::as_started;
 use crate::cmd::run::screen::observed;
 use crate::cmd::run::{Flags, failed};
-use crate::cmd::run_args::check_engine;
-use crate::cmd::{ExitError, Global, nothing_left, show};
-use crate::engine::EngineOrSim;
+use crate::cmd::{ExitError, Global, nothing_left, run_args, show};
 use crate::{out, signals};
 
 /// Key of [`How`] in a record's facts.
 const HOW: &str = "snia_how";
 /// Key of the device in them.
 const DEVICE: &str = "snia_device";
-/// Key of the most bytes that may be written, in all starts, in them.
+/// Key of the options in them, and of the most bytes where an earlier version kept them.
+const OPTIONS: &str = "snia_options";
 const MAX_WRITTEN: &str = "snia_max_written";
 
 /// Arguments of `fathom snia resume`.
@@ -47,15 +45,8 @@ Examples:
 pub struct ResumeArgs {
     /// A record folder, or its name or a part of it; without, the last run
     run: Option<String>,
-    /// Confirm that the device may be overwritten
-    #[arg(long, value_name = "WORDS")]
-    destroy: Vec<String>,
-    /// Longest time of this start
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    max_time: Option<Duration>,
-    /// Most bytes written, in all starts together
-    #[arg(long, value_name = "BYTES", value_parser = crate::cmd::size)]
-    max_written: Option<u64>,
+    #[command(flatten)]
+    options: RunOptions,
     /// Show what is left and every command that would be executed, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -68,9 +59,7 @@ struct Job {
     script: Snia,
     how: How,
     device: PathBuf,
-    destroy: Vec<String>,
-    max_time: Option<Duration>,
-    max_written: Option<u64>,
+    options: RunOptions,
     speed: Option<Speed>,
     endurance_tbw: Option<u64>,
     record: Option<PathBuf>,
@@ -78,11 +67,7 @@ struct Job {
 
 /// Runs a test on each device, one after the other.
 pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<Exit> {
-    check_engine(
-        args.how.engine,
-        args.how.sim.is_some(),
-        args.how.fio.is_some(),
-    )?;
+    args.options.check().map_err(run_args::usage)?;
     if let (true, Some(why)) = (args.other.all_cells, test.why_not("all-cells")) {
         let what = format!("there is no --all-cells here: {why}");
         return Err(ExitError::new(Exit::Usage, what).into());
@@ -90,6 +75,7 @@ pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<
     let jobs: anyhow::Result<Vec<Job>> = args
         .devices
         .iter()
+        .enumerate()
         .map(|device| Job::new(args, test, device))
         .collect();
     let jobs = jobs?;
@@ -126,10 +112,8 @@ pub fn resume_as(
 ) -> anyhow::Result<Exit> {
     let args = ResumeArgs {
         run: None,
-        destroy: flags.destroy.clone(),
-        max_time: flags.budget.max_time,
+        options: flags.request.options.clone(),
         _measuring: MeasuringArgs::default(),
-        max_written: flags.budget.max_written,
         dry_run: flags.dry_run,
     };
     go_on(global, &args, dir, header)
@@ -158,19 +142,20 @@ fn go_on(
             ),
         )
     })?;
+    let mut options = kept.options;
+    options.again(&args.options).map_err(failed)?;
+    options.check_one().map_err(run_args::usage)?;
     let job = Job {
         script: {
             let setup = kept.setup;
             let ask = kept
                 .how
                 .ask(setup.test, setup.class, SniaChoices::default());
-            Snia::of_setup(setup, &ask, &kept.device, &args.destroy).map_err(failed)?
+            Snia::of_setup(setup, &ask, &kept.device, &options.destroy).map_err(failed)?
         },
         how: kept.how,
         device: kept.device,
-        destroy: args.destroy.clone(),
-        max_time: args.max_time,
-        max_written: args.max_written.or(kept.max_written),
+        options,
         speed: None,
         endurance_tbw: None,
         record: Some(dir),
@@ -192,34 +177,42 @@ struct SniaFacts {
     setup: Setup,
     how: How,
     device: PathBuf,
-    max_written: Option<u64>,
+    options: RunOptions,
 }
 
 impl SniaFacts {
     fn read(facts: &Map<String, Value>) -> Option<Self> {
         let setup = facts.get(FACTS)?.as_array()?.first()?.clone();
+        let how = facts.get(HOW)?;
+        // Records of earlier versions have them among those of the test.
+        let options = facts.get(OPTIONS).unwrap_or(how).clone();
+        let mut options: RunOptions = serde_json::from_value(options).ok()?;
+        let max_written = facts.get(MAX_WRITTEN).and_then(Value::as_u64);
+        options.max_written = options.max_written.or(max_written);
         Some(Self {
             setup: serde_json::from_value(setup).ok()?,
-            how: serde_json::from_value(facts.get(HOW)?.clone()).ok()?,
+            how: serde_json::from_value(how.clone()).ok()?,
             device: serde_json::from_value(facts.get(DEVICE)?.clone()).ok()?,
-            max_written: facts.get(MAX_WRITTEN).and_then(Value::as_u64),
+            options,
         })
     }
 }
 
 impl Job {
-    fn new(args: &TestArgs, test: SniaTest, device: &Path) -> anyhow::Result<Self> {
-        let simulated = args.how.engine == Some(EngineOrSim::Sim);
-        let sim = simulated.then_some(args.how.sim.as_deref());
+    fn new(
+        args: &TestArgs,
+        test: SniaTest,
+        (place, device): (usize, &PathBuf),
+    ) -> anyhow::Result<Self> {
+        let options = args.options.of_device(place);
+        let sim = options.is_simulated().then_some(options.sim(0));
         let device = std::path::absolute(device)?;
         let ask = args.how.ask(test, args.class(), args.other.wanted());
-        let script = Snia::on(&ask, &device, sim, &args.destroy).map_err(failed)?;
+        let script = Snia::on(&ask, &device, sim, &options.destroy).map_err(failed)?;
         Ok(Self {
             script,
             how: args.how.clone(),
-            destroy: args.destroy.clone(),
-            max_time: args.max_time,
-            max_written: args.max_written,
+            options,
             speed: args
                 .write_speed
                 .map(Speed::Said)
@@ -251,9 +244,7 @@ impl Job {
         facts.insert(FACTS.to_owned(), self.script.facts());
         facts.insert(HOW.to_owned(), json!(how));
         facts.insert(DEVICE.to_owned(), json!(self.device));
-        if let Some(most) = self.max_written {
-            facts.insert(MAX_WRITTEN.to_owned(), json!(most));
-        }
+        facts.insert(OPTIONS.to_owned(), json!(self.options.kept()));
         Flow {
             script: &self.script,
             command,
@@ -262,15 +253,7 @@ impl Job {
             work_dir: PathBuf::from("/"),
             kept: KeptPlan::Tasks,
             engine_needs: Vec::new(),
-            options: RunOptions {
-                destroy: self.destroy.clone(),
-                engine: how.engine.unwrap_or_default().name().to_owned(),
-                fio: how.fio.clone(),
-                sim: how.sim.clone(),
-                max_time: self.max_time,
-                max_written: self.max_written,
-                max_errors: None,
-            },
+            options: self.options.clone(),
             interval: Duration::from_millis(self.script.setup.interval_ms),
             runs_dir: global.runs.clone(),
             record: self.record.clone(),
@@ -310,7 +293,11 @@ impl Job {
                 format!("{what}\n  to do: allow more, or see what --dry-run says"),
             )
         };
-        if let Some(limit) = self.max_time.filter(|&limit| least.duration > limit) {
+        if let Some(limit) = self
+            .options
+            .max_time
+            .filter(|&limit| least.duration > limit)
+        {
             let ms = |time: Duration| units::duration(time.as_millis() as u64);
             return Err(refused(format!(
                 "the test takes {} at least, and --max-time allows {}",
@@ -319,7 +306,7 @@ impl Job {
             )));
         }
         let all = least.write_bytes.saturating_add(written);
-        if let Some(limit) = self.max_written.filter(|&limit| all > limit) {
+        if let Some(limit) = self.options.max_written.filter(|&limit| all > limit) {
             let bytes = |bytes: u64| units::bytes(bytes as f64);
             return Err(refused(format!(
                 "the test writes {} at least, in all its starts, and --max-written allows {}",

@@ -432,7 +432,6 @@ pub fn supports(jobs: &[JobSpec]) -> Result<(), Vec<Unsupported>> {
 }
 
 /// The table of options as Markdown, for the docs.
-#[must_use]
 pub fn markdown() -> String {
     let mut text = String::from(
         "# Options of the native engine\n\n\

@@ -1,13 +1,11 @@
 //! The engine of a run.
 
-use std::path::Path;
-
 use fathom_engine::guard::GuardPlace;
 use fathom_engine::requested::{is_read_only, read_only};
 use fathom_engine_fio::Fio;
 use fathom_engine_fio::version::Program;
 use fathom_engine_sim::Sim;
-use fathom_engines::choice::{self, MissingCapability, NoEngine, Wish};
+use fathom_engines::choice::{self, MissingCapability, NoEngine};
 use fathom_engines::select::EngineHandle;
 use fathom_model::FailureKind;
 
@@ -41,9 +39,6 @@ pub fn choose(kept: &JobPlan, plan: &Plan) -> Result<(EngineHandle, Option<Strin
             false => read_only(&step.jobs).map_err(lacks),
         })
     };
-    let Some(wish) = Wish::named(&options.engine) else {
-        return simulation(options.sim.as_deref(), plan, &no_command_line);
-    };
     let fio_runs = |program: &Program| {
         let sections = plan.sections.iter().map(|name| format!("--section={name}"));
         let extra: Vec<String> = sections.chain(plan.passed.iter().cloned()).collect();
@@ -53,21 +48,17 @@ pub fn choose(kept: &JobPlan, plan: &Plan) -> Result<(EngineHandle, Option<Strin
         no_command_line()?;
         plan.all(|step| choice::native_runs(&step.jobs))
     };
-    let (selected, passed_over) = EngineHandle::choose(wish, fio, fio_runs, native_runs)?;
+    let sim = || {
+        let runs = plan.all(|step| {
+            let runs = Sim::runs(&step.jobs);
+            runs.or_else(|r| MissingCapability::unless_none(FailureKind::BadOption, r))
+        });
+        let lacks = no_command_line().and(runs);
+        lacks.map_err(|lack| NoEngine(vec![("sim", lack)]))?;
+        EngineHandle::simulation(options.sim(0))
+    };
+    let (selected, passed_over) =
+        EngineHandle::choose(options.engine(), fio, fio_runs, native_runs, sim)?;
     let note = passed_over.map(|lack| format!("{lack}; the native engine runs the jobs"));
     Ok((selected, note))
-}
-
-fn simulation(
-    sim: Option<&Path>,
-    plan: &Plan,
-    no_command_line: &dyn Fn() -> Result<(), MissingCapability>,
-) -> Result<(EngineHandle, Option<String>), NoEngine> {
-    let lacks = |lack: MissingCapability| NoEngine(vec![("sim", lack)]);
-    no_command_line().map_err(lacks)?;
-    plan.all(|step| {
-        Sim::runs(&step.jobs).or_else(|r| MissingCapability::unless_none(FailureKind::BadOption, r))
-    })
-    .map_err(lacks)?;
-    Ok((EngineHandle::simulation(sim)?, None))
 }

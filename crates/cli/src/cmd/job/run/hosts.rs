@@ -7,7 +7,6 @@ use super::plan::Plan;
 use super::{Args, COMMAND, show_report};
 use crate::cmd::hosts::{HostVariables, HostedPlan, least, listed, refuse, usage};
 use crate::cmd::{Global, planned};
-use crate::engine::EngineOrSim;
 
 /// Runs the command on all machines.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
@@ -24,7 +23,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             "--remote-config is for --client: it names a job file of fio's servers",
         ),
     ])?;
-    if args.run.engine == EngineOrSim::Sim {
+    if args.run.options.is_simulated() {
         return Err(usage("a simulation needs no other machines"));
     }
     let plan = Plan::elsewhere(args, &variables)?;
@@ -47,6 +46,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         job: &job,
         name: &kept.name,
         command: COMMAND,
+        options: &kept.options,
         job_files: texts.collect(),
         notes: plan.notes.clone(),
     };

@@ -9,6 +9,7 @@ use fathom_engine::Control;
 use fathom_engine::existing::{self, Owner};
 use fathom_engine_fio::client::Servers;
 use fathom_engine_fio::version::Program;
+use fathom_engines::EngineName;
 use fathom_engines::choice::{self, NoEngine};
 use fathom_engines::select::EngineHandle;
 use fathom_fio_output::raw;
@@ -16,10 +17,10 @@ use fathom_fio_output::stream::select;
 use fathom_fleet::hosts::kept;
 use fathom_flow::error::RunError;
 use fathom_flow::ledger::Ledgers;
+use fathom_flow::options::duration;
 use fathom_flow::{
     Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, Script, last_try,
 };
-use fathom_jobfile::value::{self, BareTimeUnit};
 use fathom_model::{Event, Exit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -30,7 +31,6 @@ use crate::cmd::run::failed;
 use crate::cmd::run::screen::{observed, observed_in_place};
 use crate::cmd::run_args::RunArgs;
 use crate::cmd::{ExitError, Global, dry, header_facts, nothing_left, planned};
-use crate::engine::EngineOrSim;
 use crate::format::FioOutputFormat;
 use crate::live::{LiveLines, LiveOptions};
 use crate::{out, signals};
@@ -501,8 +501,9 @@ fn observed_by_second(
 
 /// Refuses what makes no sense together with, or without, a simulation.
 fn check_simulation(args: &Args) -> anyhow::Result<()> {
-    let simulated = args.run.engine == EngineOrSim::Sim;
-    let is_fio = matches!(args.run.engine, EngineOrSim::Auto | EngineOrSim::Fio);
+    let engine = args.run.options.engine();
+    let simulated = engine == EngineName::Sim;
+    let is_fio = matches!(engine, EngineName::Auto | EngineName::Fio);
     let what = if !args.clients.client.is_empty() && !is_fio {
         "fio servers run jobs with fio, and with no other engine\n  to do: leave out --engine"
     } else if simulated && !args.output_format.is_empty() {
@@ -550,14 +551,5 @@ fn show_report(global: &Global, dir: &Path) -> anyhow::Result<()> {
     } else {
         out::text(fathom_report::table(&doc, out::style(global.color)));
         Ok(())
-    }
-}
-
-/// Reads a time as fio does, in seconds without a unit: `500ms`, `10s`, `2m`, `1h`.
-pub fn duration(text: &str) -> Result<Duration, String> {
-    let time_us = value::time_us(text, BareTimeUnit::Seconds).map_err(|fault| fault.to_string())?;
-    match u64::try_from(time_us).map(Duration::from_micros) {
-        Ok(time) if time >= Duration::from_millis(1) => Ok(time),
-        _ => Err("it must be at least 1ms".to_owned()),
     }
 }
