@@ -27,19 +27,19 @@ pub fn periods_in(hours: f64, longest: Duration) -> (u32, Duration) {
     )
 }
 
-/// Runs the same job file so often.
-pub fn script(step: &JobStep, periods: u32) -> Jobs {
+/// Runs the same job file so often; the steps have the names of periods.
+pub fn script(step: &JobStep, times: u32) -> Jobs {
     let period = |number| {
         let name = period_name(number);
         JobStep {
             number,
-            of: periods,
+            of: times,
             raw: name.clone().into(),
             name,
             ..step.clone()
         }
     };
-    Jobs((1..=periods).map(period).collect())
+    Jobs((1..=times).map(period).collect())
 }
 
 /// Name of a period's step; the first is 1.

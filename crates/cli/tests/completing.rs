@@ -81,7 +81,7 @@ fn fish_offers_runs_baselines_defconfigs_tests_engines_and_devices() {
         "fathom ag",
         "fathom pod",
         "fathom quick here --ev",
-        "fathom quick here --group-",
+        "fathom quick here --req",
         "fathom run --du",
         "fathom purge /dev/sda --max-t",
         "fathom job run --destroy ",
@@ -91,7 +91,7 @@ fn fish_offers_runs_baselines_defconfigs_tests_engines_and_devices() {
             "agent",
             "pod",
             "--events",
-            "--group-text",
+            "--request",
             "--dut",
             "--max-time",
         ];

@@ -33,7 +33,8 @@ fn last(program: &ProgramUnderTest) -> PathBuf {
 }
 
 /// Every kind that runs under sim, with its arguments.
-const KINDS: [&[&str]; 4] = [
+const KINDS: [&[&str]; 5] = [
+    &["repeat", "a.fio", "--times", "2"],
     &["soak", "a.fio", "--hours", "0.002", "--period", "4s"],
     &["job", "run", "a.fio"],
     &["find", "a.fio", "--knee"],

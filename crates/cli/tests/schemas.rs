@@ -78,6 +78,7 @@ job run a.fio --dry-run --json
 job run a.fio --engine native --dry-run --json
 job from-cmdline --json -- --name=a --rw=read --size=1m
 lat log_lat.1.log --json
+repeat a.fio --times 3 --engine sim --json
 soak a.fio --hours 0.01 --period 10s --engine sim --json
 config explain -C campaign DUT_IOSIZE --json
 config defconfig -C campaign --json

@@ -12,7 +12,7 @@ use fathom_testkit::{LoopDevice, ProgramUnderTest, require};
 use crate::command_line::{commands, help};
 
 /// Options and arguments that name what is there to be read, or a folder of records.
-const READ: [&str; 24] = [
+const READ: [&str; 25] = [
     "--dev",
     "--dir",
     "--file",
@@ -35,6 +35,7 @@ const READ: [&str; 24] = [
     "plan FILE.toml",
     "plot PREFIX|FILE|DIR",
     "prio FILE",
+    "repeat FILE",
     "run FILE.toml",
     "soak FILE",
 ];

@@ -4,16 +4,19 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_campaign::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND, NeededBoot};
+use fathom_flow::RunOptions;
 use fathom_flow::{History, JobStep};
 use fathom_model::Exit;
 use fathom_record::Record;
 use fathom_report::compare::margin;
+use fathom_sheet::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 
 use super::compare::GateArgs;
 use super::hosts::{HostArgs, SharedHosts};
 use super::job::{Setting, run as job};
-use super::planned::Plan;
+use super::kinds::KindArgs;
+use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
 use fathom_flow::options::duration;
@@ -141,8 +144,14 @@ pub struct AbPlan {
     pub gate: GateArgs,
 }
 
+impl KindArgs for Args {
+    fn run(&self, global: &Global) -> anyhow::Result<Exit> {
+        run(global, self)
+    }
+}
+
 /// Runs it.
-pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let mut options = args.run.options()?;
     let sides = Sides::of(&args.sides)?;
     sides.engine(&mut options)?;
@@ -179,13 +188,20 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let gate = args.gate.clone();
     let plan = AbPlan { job, config, gate };
-    plan.run(global, None, args.run.dry_run)
+    Box::new(plan).run(global, None, args.run.dry_run)
 }
 
-impl AbPlan {
-    /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        mut self,
+impl RequestKind for AbPlan {
+    const NAME: &'static str = "ab";
+}
+
+impl RunRequest for AbPlan {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.job.options
+    }
+
+    fn run(
+        mut self: Box<Self>,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
@@ -201,7 +217,7 @@ impl AbPlan {
                 setup.device = Some(sides::device_of(&self.job)?.dev_path());
             }
         }
-        let kept = Plan::Ab(Box::new(self.clone())).kept()?;
+        let kept = kept(&*self)?;
         let place = match &mut self.config.setup.file_system {
             Some(it) => {
                 it.destroy.clone_from(&self.job.options.destroy);
@@ -221,6 +237,16 @@ impl AbPlan {
         }
     }
 
+    fn job(&self) -> Option<&job::JobPlan> {
+        Some(&self.job)
+    }
+
+    fn answer(&self, record: &Path) -> Option<RunAnswer> {
+        show::of_report(&self.config, record).ok()
+    }
+}
+
+impl AbPlan {
     /// Refuses to go on in a boot that is not for the next measurement.
     fn must_be_booted(&self, dir: &Path) -> anyhow::Result<()> {
         let record = Record::open(dir)?;

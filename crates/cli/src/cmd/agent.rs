@@ -17,7 +17,7 @@ use fathom_fleet::hosts::wire::{RUNS, Say, Wire, Word};
 use fathom_jobfile::variables::give;
 use fathom_model::{Exit, RunStatus};
 
-use super::planned::Plan;
+use super::planned;
 use super::{Cli, ExitError, Global, dispatch, exit_for};
 use crate::{out, signals, wire};
 
@@ -98,12 +98,10 @@ fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Option<Exit>> {
     };
     let runs = folder.join(RUNS);
     if !plan.is_null() {
-        let plan: Plan = serde_json::from_value(plan).map_err(|e| usage(e.to_string()))?;
+        let mut request = planned::read(plan).map_err(|e| usage(e.to_string()))?;
+        planned::be_on(request.as_mut(), &host, folder)?;
         let global = Global::of_agent(runs);
-        return plan
-            .on_host(&host, folder)?
-            .run(&global, None, false)
-            .map(Some);
+        return request.run(&global, None, false).map(Some);
     }
     let runs = runs.display().to_string();
     let mut words = ["fathom", "--quiet", "--runs"].map(str::to_owned).to_vec();

@@ -5,18 +5,12 @@ use std::path::Path;
 use fathom_flow::plan_log::Head;
 use fathom_sheet::answer::RunAnswer;
 
-use super::ab;
-use super::planned::Plan;
+use super::planned;
 
 /// That of a record; nothing of one that only measured, or whose plan this Fathom does not
 /// know: its figures are there all the same.
 pub fn of(dir: &Path) -> RunAnswer {
-    let plan = || serde_json::from_value(Head::read(dir).ok()??.flags).ok();
-    let answer = plan().and_then(|plan| match plan {
-        Plan::Find(plan) => plan.answer(dir).ok(),
-        Plan::Ab(plan) => ab::show::of_report(&plan.config, dir).ok(),
-        Plan::Tune(plan) => plan.answer(dir).ok(),
-        _ => None,
-    });
+    let request = || planned::read(Head::read(dir).ok()??.flags).ok();
+    let answer = request().and_then(|request| request.answer(dir));
     answer.unwrap_or_default()
 }

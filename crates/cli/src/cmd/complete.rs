@@ -81,7 +81,10 @@ fn offered() -> Command {
 }
 
 /// What nobody types: a hidden name is offered where nothing else begins so.
-const NOBODYS: [&str; 4] = ["\u{1}a", "\u{1}b", "\u{1}c", "\u{1}d"];
+const NOBODYS: [&str; 16] = [
+    "\u{1}a", "\u{1}b", "\u{1}c", "\u{1}d", "\u{1}e", "\u{1}f", "\u{1}g", "\u{1}h", "\u{1}i",
+    "\u{1}j", "\u{1}k", "\u{1}l", "\u{1}m", "\u{1}n", "\u{1}o", "\u{1}p",
+];
 
 fn with_values(command: Command) -> Command {
     let name = command.get_name().to_owned();

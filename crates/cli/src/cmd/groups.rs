@@ -3,12 +3,15 @@
 use clap::Command;
 use fathom_sheet::style::wrap;
 
+use super::kinds;
 use crate::out::{self, ColorChoice};
 
+/// The heading of the commands that run something, which have a table of their own.
+const MEASURE: &str = "Measure";
 /// Headings and commands, in the order in which they are needed. A build may be without
 /// some of them.
 const GROUPS: [(&str, &str); 7] = [
-    ("Measure", "quick job find ab tune snia prio soak"),
+    (MEASURE, ""),
     (
         "Campaigns and plan files",
         "init config gen check plan run resume status watch",
@@ -66,20 +69,24 @@ pub fn grouped(command: Command) -> Command {
     ))
 }
 
+fn groups() -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    GROUPS.into_iter().map(|(heading, names)| match heading {
+        MEASURE => (heading, kinds::names().collect()),
+        _ => (heading, names.split(' ').collect()),
+    })
+}
+
 /// Headings with a colon, and below each a line for every command.
 pub fn text(command: &Command, columns: usize) -> String {
-    let names = GROUPS.iter().flat_map(|(_, names)| names.split(' '));
+    let names = groups().flat_map(|(_, names)| names);
     let indent = 2 + names.map(str::len).max().unwrap_or(0) + 2;
     let mut text = String::new();
-    for (heading, names) in GROUPS {
+    for (heading, names) in groups() {
         if !text.is_empty() {
             text.push('\n');
         }
         text.push_str(&format!("{heading}:\n"));
-        for command in names
-            .split(' ')
-            .filter_map(|it| command.find_subcommand(it))
-        {
+        for command in names.iter().filter_map(|it| command.find_subcommand(it)) {
             let about = command.get_about().map(ToString::to_string);
             let about = about.unwrap_or_default();
             let lines = wrap(&about, columns.saturating_sub(indent).max(20));
@@ -103,10 +110,7 @@ mod tests {
     #[test]
     fn every_command_stands_in_one_group() {
         let command = Cli::command();
-        let grouped: Vec<&str> = GROUPS
-            .iter()
-            .flat_map(|(_, names)| names.split(' '))
-            .collect();
+        let grouped: Vec<&str> = groups().flat_map(|(_, names)| names).collect();
         for command in command.get_subcommands().filter(|it| !it.is_hide_set()) {
             let name = command.get_name();
             let groups = grouped.iter().filter(|it| **it == name).count();

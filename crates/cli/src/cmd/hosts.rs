@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::dry::{DryHosts, DryRun, SentFile, quoted};
-use super::planned::Plan;
+use super::planned::{RequestKind, sent};
 use super::run::screen::observed_in_place;
 use super::{ExitError, Global};
 use crate::live::{LiveLines, LiveOptions};
@@ -77,17 +77,17 @@ impl HostArgs {
     }
 
     /// The machines, and what each is to do: a plan, whose own record is kept.
-    pub fn job(
+    pub fn job<R: RequestKind>(
         &self,
-        mut plan: Plan,
+        request: &R,
         steps: Vec<String>,
     ) -> anyhow::Result<(Vec<String>, HostsJob)> {
-        if plan.options().is_simulated() {
+        if request.clone().options().is_simulated() {
             return Err(usage("a simulation needs no other machines"));
         }
         let (names, least) = self.names()?;
         let job = HostsJob {
-            plan: serde_json::to_value(plan)?,
+            plan: sent(request)?,
             steps,
             least,
             allow_same_host: self.allow_same_host,

@@ -44,6 +44,7 @@ mod hosts;
 pub mod import;
 pub mod init;
 pub mod job;
+mod kinds;
 pub mod lat;
 pub mod ledger;
 pub mod man;
@@ -63,6 +64,7 @@ pub mod purge;
 #[cfg_attr(not(feature = "query"), path = "query_left_out.rs")]
 pub mod query;
 pub mod quick;
+pub mod repeat;
 pub mod report;
 pub mod require;
 pub mod restore;
@@ -199,9 +201,9 @@ pub fn nothing_left(global: &Global, dir: &Path) {
 /// In the order in which people need them, which is how they are listed.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    Quick(quick::Args),
+    #[command(flatten)]
+    Kind(kinds::KindCommand),
     Baseline(baseline::Args),
-    Job(job::Args),
     Serve(serve::Args),
     Engines(engines::Args),
     Init(init::Args),
@@ -216,14 +218,8 @@ pub enum Command {
     Watch(watch::Args),
     Purge(purge::Args),
     Provision(provision::Args),
-    Snia(Box<snia::Args>),
     Ledger(ledger::Args),
     Steady(steady::Args),
-    Prio(Box<prio::Args>),
-    Soak(soak::Args),
-    Find(find::Args),
-    Ab(Box<ab::Args>),
-    Tune(Box<tune::Args>),
     Lat(lat::Args),
     Plot(plot::Args),
     Cluster(cluster::Args),
@@ -254,17 +250,10 @@ impl Command {
     fn takes_tags(&self) -> bool {
         matches!(
             self,
-            Self::Quick(_)
-                | Self::Job(_)
+            Self::Kind(_)
                 | Self::Run(_)
                 | Self::Purge(_)
                 | Self::Provision(_)
-                | Self::Snia(_)
-                | Self::Prio(_)
-                | Self::Soak(_)
-                | Self::Find(_)
-                | Self::Ab(_)
-                | Self::Tune(_)
                 | Self::Cluster(_)
                 | Self::Import(_)
                 | Self::Compare(_)
@@ -285,9 +274,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         cli.global.metrics.start(cli.global.quiet)?;
     }
     match &cli.command {
-        Command::Quick(args) => quick::run(&cli.global, args),
+        Command::Kind(kind) => kind.run(&cli.global),
         Command::Baseline(args) => baseline::run(&cli.global, args),
-        Command::Job(args) => job::run(&cli.global, args),
         Command::Serve(args) => serve::run(&cli.global, args),
         Command::Engines(args) => engines::run(&cli.global, args),
         Command::Init(args) => init::run(&cli.global, args),
@@ -302,14 +290,8 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
         Command::Watch(args) => watch::run(&cli.global, args),
         Command::Purge(args) => purge::run(&cli.global, args),
         Command::Provision(args) => provision::run(&cli.global, args),
-        Command::Snia(args) => snia::run(&cli.global, args),
         Command::Ledger(args) => ledger::run(&cli.global, args),
         Command::Steady(args) => steady::run(&cli.global, args),
-        Command::Prio(args) => prio::run(&cli.global, args),
-        Command::Find(args) => find::run(&cli.global, args),
-        Command::Ab(args) => ab::run(&cli.global, args),
-        Command::Tune(args) => tune::run(&cli.global, args),
-        Command::Soak(args) => soak::run(&cli.global, args),
         Command::Lat(args) => lat::run(&cli.global, args),
         Command::Plot(args) => plot::run(&cli.global, args),
         Command::Cluster(args) => cluster::run(&cli.global, args),

@@ -237,37 +237,27 @@ fn explained(command: Command, options: &[&'static str], why: &'static str) -> C
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cmd::kinds::KINDS;
 
-    /// The commands that run something, and where they are in the definitions.
-    const COMMANDS: [(&str, &str); 13] = [
-        ("job run", "job run"),
-        ("quick", "quick"),
+    /// The commands that run something beside those of [`KINDS`], and where they are in the
+    /// definitions.
+    const COMMANDS: [(&str, &str); 5] = [
         ("run", "run"),
         ("run FILE.toml", "run"),
         ("provision", "provision"),
-        ("snia", "snia iops"),
-        ("prio", "prio"),
-        ("soak", "soak"),
-        ("find", "find"),
-        ("ab", "ab"),
-        ("tune", "tune"),
         ("purge", "purge"),
         ("cluster", "cluster seq"),
     ];
     /// What all of them take with one meaning, or say why not.
-    const OPTIONS: [&str; 11] = [
-        "dry-run",
-        "json",
-        "hosts",
-        "max-time",
-        "max-written",
-        "destroy",
-        "engine",
-        "sim",
-        "require",
-        "notify",
-        "metrics",
-    ];
+    fn options() -> Vec<String> {
+        let runs = RunOptions::augment_args(Command::new("run"));
+        let of_runs = runs.get_arguments().filter_map(|arg| arg.get_long());
+        let before = ["dry-run", "json", "hosts"].into_iter();
+        let all = before
+            .chain(of_runs)
+            .chain(["require", "notify", "metrics"]);
+        all.map(str::to_owned).collect()
+    }
     const BEGIN: &str = "<!-- options: made by a test -->\n";
     const END: &str = "<!-- options: end -->\n";
 
@@ -284,21 +274,33 @@ mod tests {
 
     fn table() -> String {
         let root = command();
-        let heads = OPTIONS.map(|option| format!("`--{option}`")).join(" | ");
+        let options = options();
+        let heads: Vec<String> = options
+            .iter()
+            .map(|option| format!("`--{option}`"))
+            .collect();
+        let heads = heads.join(" | ");
         let mut text = format!(
             "| command | {heads} |\n|---{}|\n",
-            "|---".repeat(OPTIONS.len())
+            "|---".repeat(options.len())
         );
-        for (name, path) in COMMANDS {
-            let cells = OPTIONS.map(|option| {
-                let (is_offered, why) = (is_offered(&root, path, option), why_not(name, option));
-                match (is_offered, why) {
-                    (true, None) => "✓",
-                    (false, None) => panic!("NOT_OFFERED: why has {name} no --{option}?"),
-                    (true, Some(_)) if name == path => panic!("{name} has --{option}"),
-                    (_, Some(_)) => "–",
-                }
-            });
+        let kinds = KINDS.iter().filter_map(|kind| kind.command);
+        // The tests of SNIA's specification have one row.
+        let kinds = kinds.map(|path| (path.strip_suffix(" iops").unwrap_or(path), path));
+        for (name, path) in kinds.chain(COMMANDS) {
+            let cells: Vec<&str> = options
+                .iter()
+                .map(|option| {
+                    let (is_offered, why) =
+                        (is_offered(&root, path, option), why_not(name, option));
+                    match (is_offered, why) {
+                        (true, None) => "✓",
+                        (false, None) => panic!("NOT_OFFERED: why has {name} no --{option}?"),
+                        (true, Some(_)) if name == path => panic!("{name} has --{option}"),
+                        (_, Some(_)) => "–",
+                    }
+                })
+                .collect();
             text += &format!("| `{name}` | {} |\n", cells.join(" | "));
         }
         text += "\n";

@@ -1,138 +1,124 @@
-//! Plans as they are kept in records, for `resume`, and sent to other machines.
+//! What runs were asked for: as it is kept in records, for `resume`, and sent to other machines.
 
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use fathom_flow::RunOptions;
 use fathom_model::Exit;
-use serde::{Deserialize, Serialize};
+use fathom_sheet::answer::RunAnswer;
+use serde::Serialize;
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::Value;
 
 use super::hosts::{HostArgs, usage};
-use super::{Global, ab, find, job, prio, quick, run, soak, study, tune};
+use super::job::run::JobPlan;
+use super::{Global, kinds};
 
-/// The plan of a run, of every kind.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Plan {
-    Job(job::run::JobPlan),
-    Prio(prio::PrioPlan),
-    Quick(Box<quick::QuickPlan>),
-    Soak(Box<soak::SoakPlan>),
-    Find(Box<find::FindPlan>),
-    Ab(Box<ab::AbPlan>),
-    Tune(Box<tune::TunePlan>),
-    Study(Box<study::StudyPlan>),
-    Campaign(Box<run::CampaignRequest>),
-}
+/// Field that names the kind of run.
+const KIND: &str = "kind";
 
-impl Plan {
-    /// The same on a machine that another Fathom drives and calls `host`, with what
-    /// it makes below a folder of its own.
-    ///
-    /// # Errors
-    /// When there is no current folder.
-    pub fn on_host(mut self, host: &str, folder: &Path) -> anyhow::Result<Self> {
-        match &mut self {
-            Self::Job(_)
-            | Self::Quick(_)
-            | Self::Soak(_)
-            | Self::Find(_)
-            | Self::Ab(_)
-            | Self::Tune(_) => {}
-            Self::Study(plan) => {
-                let here = std::env::current_dir().context("the current folder is gone")?;
-                plan.study.be_on(host, here);
-            }
-            Self::Prio(plan) => plan.config.outdir = Some(folder.join("out")),
-            Self::Campaign(request) => request.which.dir = folder.to_owned(),
-        }
-        Ok(self)
-    }
-
-    /// What every plan can be told.
-    pub fn options(&mut self) -> &mut RunOptions {
-        match self {
-            Self::Job(plan) => &mut plan.options,
-            Self::Prio(plan) => &mut plan.options,
-            Self::Quick(plan) => &mut plan.order.options,
-            Self::Soak(plan) => &mut plan.job.options,
-            Self::Find(plan) => &mut plan.job.options,
-            Self::Ab(plan) => &mut plan.job.options,
-            Self::Tune(plan) => &mut plan.job.options,
-            Self::Study(plan) => &mut plan.options,
-            Self::Campaign(request) => &mut request.options,
-        }
-    }
-
-    /// Confirms the devices that the plan's own text confirms: that text is the user's word
-    /// for every start.
-    pub fn confirm_as_written(&mut self) {
-        if let Self::Study(plan) = self {
-            let words = plan.study.options.run.destroy.iter().cloned();
-            plan.options.destroy.extend(words);
-        }
-    }
-
-    /// The plan of the jobs that it runs, where others decide what comes next of them.
-    fn job(&self) -> Option<&job::run::JobPlan> {
-        match self {
-            Self::Job(plan) => Some(plan),
-            Self::Soak(plan) => Some(&plan.job),
-            Self::Find(plan) => Some(&plan.job),
-            Self::Ab(plan) => Some(&plan.job),
-            Self::Tune(plan) => Some(&plan.job),
-            Self::Prio(_) | Self::Quick(_) | Self::Study(_) | Self::Campaign(_) => None,
-        }
-    }
-
-    /// Refuses to go on with it on other machines than those of its record.
-    ///
-    /// # Errors
-    /// Which those are.
-    pub fn must_be_on(&self, hosts: &HostArgs) -> anyhow::Result<()> {
-        match self.job().and_then(|job| job.hosts.as_ref()) {
-            Some(own) => own.must_be(hosts),
-            None if hosts.is_given() => Err(usage(
-                "the record is of this machine alone\n  to do: leave out --hosts",
-            )),
-            None => Ok(()),
-        }
-    }
-
-    /// As it is kept in a record: devices must be named again.
-    ///
-    /// # Errors
-    /// When a path in it is not UTF-8, which JSON cannot hold. Paths on the command line have
-    /// been checked before, so it is the current folder's.
-    pub fn kept(mut self) -> anyhow::Result<serde_json::Value> {
-        self.options().destroy.clear();
-        serde_json::to_value(self).map_err(|error| match std::env::current_dir() {
-            Ok(here) if here.to_str().is_none() => usage(format!(
-                "{}: the path of this folder is not UTF-8, and a record cannot hold it\n  to do: rename it, or run from another",
-                here.display()
-            )),
-            _ => error.into(),
-        })
-    }
+/// What a run was asked for.
+pub trait RunRequest: Debug {
+    /// What every run can be told.
+    fn options(&mut self) -> &mut RunOptions;
 
     /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        self,
+    ///
+    /// # Errors
+    /// Why it does not begin, or did not come to its end.
+    fn run(
+        self: Box<Self>,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
-    ) -> anyhow::Result<Exit> {
-        match self {
-            Self::Job(plan) => plan.run(global, record, dry_run),
-            Self::Prio(plan) => plan.run(global, record, dry_run),
-            Self::Quick(plan) => plan.run(global, record, dry_run),
-            Self::Soak(plan) => plan.run(global, record, dry_run),
-            Self::Find(plan) => plan.run(global, record, dry_run),
-            Self::Ab(plan) => plan.run(global, record, dry_run),
-            Self::Tune(plan) => plan.run(global, record, dry_run),
-            Self::Study(plan) => plan.run(global, record, dry_run),
-            // Its own record is the folder's: a campaign goes on by itself.
-            Self::Campaign(request) => request.run(global, dry_run),
-        }
+    ) -> anyhow::Result<Exit>;
+
+    /// The jobs that it runs, where others decide what comes next of them.
+    fn job(&self) -> Option<&JobPlan> {
+        None
+    }
+
+    /// Makes it that of a machine which another Fathom drives and calls `host`, with what it
+    /// makes in this `folder`.
+    fn be_on(&mut self, _host: &str, _folder: &Path, _here: PathBuf) {}
+
+    /// Confirms the devices that its own text confirms: that text is the user's word for every
+    /// start.
+    fn confirm_as_written(&mut self) {}
+
+    /// What its record was made to answer.
+    fn answer(&self, _record: &Path) -> Option<RunAnswer> {
+        None
+    }
+}
+
+/// A kind of request, by its name in records and on the line to other machines.
+pub trait RequestKind: RunRequest + Clone + Serialize + DeserializeOwned + 'static {
+    const NAME: &'static str;
+}
+
+/// A request as other machines are sent it.
+///
+/// # Errors
+/// When a path in it is not UTF-8, which JSON cannot hold.
+pub fn sent<R: RequestKind>(request: &R) -> serde_json::Result<Value> {
+    let mut value = serde_json::to_value(request)?;
+    value[KIND] = R::NAME.into();
+    Ok(value)
+}
+
+/// A request as it is kept in a record: devices must be named again.
+///
+/// # Errors
+/// As [`sent`]. Paths on the command line have been checked before, so it is the current
+/// folder's.
+pub fn kept<R: RequestKind>(request: &R) -> anyhow::Result<Value> {
+    let mut request = request.clone();
+    request.options().destroy.clear();
+    sent(&request).map_err(|error| match std::env::current_dir() {
+        Ok(here) if here.to_str().is_none() => usage(format!(
+            "{}: the path of this folder is not UTF-8, and a record cannot hold it\n  to do: rename it, or run from another",
+            here.display()
+        )),
+        _ => error.into(),
+    })
+}
+
+/// A request of whatever kind, as it was kept or sent.
+///
+/// # Errors
+/// When this Fathom does not know the kind, or the kind another form.
+pub fn read(value: Value) -> serde_json::Result<Box<dyn RunRequest>> {
+    let kind = value[KIND].as_str().unwrap_or_default();
+    match kinds::KINDS.iter().find(|row| row.request == Some(kind)) {
+        Some(row) => (row.read)(value),
+        None => Err(serde_json::Error::custom(format!(
+            "there is no kind of run '{kind}'"
+        ))),
+    }
+}
+
+/// Makes a request that of a machine which another Fathom drives.
+///
+/// # Errors
+/// When there is no current folder.
+pub fn be_on(request: &mut dyn RunRequest, host: &str, folder: &Path) -> anyhow::Result<()> {
+    let here = std::env::current_dir().context("the current folder is gone")?;
+    request.be_on(host, folder, here);
+    Ok(())
+}
+
+/// Refuses to go on with a request on other machines than those of its record.
+///
+/// # Errors
+/// Which those are.
+pub fn must_be_on(request: &dyn RunRequest, hosts: &HostArgs) -> anyhow::Result<()> {
+    match request.job().and_then(|job| job.hosts.as_ref()) {
+        Some(own) => own.must_be(hosts),
+        None if hosts.is_given() => Err(usage(
+            "the record is of this machine alone\n  to do: leave out --hosts",
+        )),
+        None => Ok(()),
     }
 }

@@ -13,7 +13,7 @@ use fathom_record::{Entries, Header};
 use serde_json::Value;
 
 use super::elsewhere::{HostErrand, OtherHost};
-use super::planned::Plan;
+use super::planned::{self, RunRequest};
 use super::run::{Flags, failed};
 use super::{Cli, Command, ExitError, Global, provision, purge, run_args, show, snia};
 use crate::out;
@@ -116,14 +116,20 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
                 _ => ("resume job run", "going on with a plan"),
             };
             given.must_be_of(kind.0, kind.1)?;
-            plan.must_be_on(&flags.request.hosts)?;
-            let options = plan.options();
-            options.again(&flags.request.options).map_err(failed)?;
-            options.check_one().map_err(run_args::usage)?;
-            plan.confirm_as_written();
+            again(plan.as_mut(), &flags)?;
             plan.run(&within, Some(dir), flags.dry_run)
         }
     }
+}
+
+/// Makes a request that of another start, with what was given now.
+fn again(request: &mut dyn RunRequest, flags: &Flags) -> anyhow::Result<()> {
+    planned::must_be_on(request, &flags.request.hosts)?;
+    let options = request.options();
+    options.again(&flags.request.options).map_err(failed)?;
+    options.check_one().map_err(run_args::usage)?;
+    request.confirm_as_written();
+    Ok(())
 }
 
 /// Of a campaign, and of drives that are provisioned, only what was started last goes on.
@@ -171,11 +177,11 @@ fn has_steps(dir: &Path) -> bool {
 }
 
 /// The plan that a record keeps, if it keeps one.
-fn kept_plan(dir: &Path, kept: Option<Value>) -> anyhow::Result<Option<Plan>> {
+fn kept_plan(dir: &Path, kept: Option<Value>) -> anyhow::Result<Option<Box<dyn RunRequest>>> {
     let Some(kept) = kept.filter(|kept| !kept.is_null()) else {
         return Ok(None);
     };
-    let plan = serde_json::from_value(kept).map_err(|error| {
+    let plan = planned::read(kept).map_err(|error| {
         let dir = dir.display();
         let what = format!(
             "{dir}: the plan in its record cannot be read: {error}\n  to do: go on with the Fathom that wrote it, or start it again"

@@ -16,7 +16,7 @@ use super::{
     r#gen, graph, init, job, ledger, pages, plan, plot, prio, provision, purge, query, quick,
 };
 #[cfg(test)]
-use super::{report, restore, run, runs, serve, show, soak, tune};
+use super::{repeat, report, restore, run, runs, serve, show, soak, tune};
 use crate::out;
 
 /// Print the JSON Schema of a document; without a name, list them
@@ -116,6 +116,7 @@ documents! {
     "fathom.schemas/1": "schemas/schemas-1.json", of::<SchemaList>;
     "fathom.serve/1": "schemas/serve-1.json", of::<serve::ServeDocument>;
     "fathom.snia/1": "schemas/snia-1.json", of::<fathom_report::snia::Document>;
+    "fathom.repeat/1": "schemas/repeat-1.json", of::<repeat::RepeatDocument<'_>>;
     "fathom.soak/1": "schemas/soak-1.json", of::<soak::SoakDocument<'_>>;
     "fathom.status/1": "schemas/status-1.json", of::<run::summary::Document>;
     "fathom.steady/1": "schemas/steady-1.json", of::<fathom_report::steady::RecordVerdicts>;

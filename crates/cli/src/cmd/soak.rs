@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fathom_analysis::steady_state::{SteadyVerdict, TermKind};
 use fathom_campaign::soak::{self, COMMAND, PeriodFigures};
+use fathom_flow::RunOptions;
 use fathom_model::{Exit, units};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::Tone;
@@ -14,7 +15,8 @@ use serde::{Deserialize, Serialize};
 use super::Global;
 use super::hosts::{HostArgs, HostedPlan};
 use super::job::{Setting, run as job};
-use super::planned::Plan;
+use super::kinds::KindArgs;
+use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use crate::out;
 use fathom_flow::options::duration;
@@ -62,8 +64,14 @@ pub struct SoakPlan {
     pub periods: u32,
 }
 
+impl KindArgs for Args {
+    fn run(&self, global: &Global) -> anyhow::Result<Exit> {
+        run(global, self)
+    }
+}
+
 /// Runs it.
-pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let (periods, period) = soak::periods_in(args.hours, args.period);
     let ms = period.as_millis();
     let set = |key: &str, value: &str| Setting {
@@ -84,7 +92,42 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     match args.hosts.is_given() {
         true => plan.on_hosts(global, &args.hosts, args.run.dry_run),
-        false => plan.run(global, None, args.run.dry_run),
+        false => Box::new(plan).run(global, None, args.run.dry_run),
+    }
+}
+
+impl RequestKind for SoakPlan {
+    const NAME: &'static str = "soak";
+}
+
+impl RunRequest for SoakPlan {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.job.options
+    }
+
+    fn run(
+        mut self: Box<Self>,
+        global: &Global,
+        record: Option<PathBuf>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        self.job = self.job.placed()?;
+        let kept = kept(&*self)?;
+        let (period, periods) = (self.period, self.periods);
+        let ran = self
+            .job
+            .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
+                let step = steps.first().cloned();
+                Box::new(step.map_or_else(
+                    || fathom_flow::Jobs(Vec::new()),
+                    |step| soak::script(&step, periods),
+                ))
+            })?;
+        ran.shown(|dir| show(global, &fathom_document::read(dir)?, period))
+    }
+
+    fn job(&self) -> Option<&job::JobPlan> {
+        Some(&self.job)
     }
 }
 
@@ -96,7 +139,7 @@ impl SoakPlan {
         let text = text.map(|file| (file.file_name.clone(), file.text.clone()));
         let (period, name) = (self.period, self.job.name.clone());
         let steps = (1..=self.periods).map(soak::period_name).collect();
-        let (names, job) = hosts.job(Plan::Soak(Box::new(self)), steps)?;
+        let (names, job) = hosts.job(&self, steps)?;
         let hosted = HostedPlan {
             names: &names,
             job: &job,
@@ -109,28 +152,6 @@ impl SoakPlan {
         hosted
             .run(global, dry_run)?
             .show(&|dir| show(global, &fathom_document::read(dir)?, period))
-    }
-
-    /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        mut self,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
-        self.job = self.job.placed()?;
-        let kept = Plan::Soak(Box::new(self.clone())).kept()?;
-        let (period, periods) = (self.period, self.periods);
-        let ran = self
-            .job
-            .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
-                let step = steps.first().cloned();
-                Box::new(step.map_or_else(
-                    || fathom_flow::Jobs(Vec::new()),
-                    |step| soak::script(&step, periods),
-                ))
-            })?;
-        ran.shown(|dir| show(global, &fathom_document::read(dir)?, period))
     }
 }
 

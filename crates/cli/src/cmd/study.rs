@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::campaign::exit_error;
 use super::hosts::{HostedPlan, HostedRun};
-use super::planned::Plan;
+use super::planned::{RequestKind, RunRequest, kept};
 use super::run::screen::observed;
 use super::run::{Flags, failed};
 use super::{ExitError, Global, dry, header_facts};
@@ -51,54 +51,17 @@ fn meant(path: &Path, mut error: ExitError) -> ExitError {
     error
 }
 
-impl StudyPlan {
-    fn read(path: &Path, flags: &Flags) -> anyhow::Result<Self> {
-        let study = Study::read(path, &variable).map_err(|error| meant(path, exit_error(error)))?;
-        let mut options = study.options.run.clone();
-        options.over(&flags.request.options).map_err(failed)?;
-        Ok(Self { study, options })
+impl RequestKind for StudyPlan {
+    const NAME: &'static str = "study";
+}
+
+impl RunRequest for StudyPlan {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.options
     }
 
-    /// Runs it here, or on the machines that are named.
-    fn anywhere(self, global: &Global, flags: &Flags, dry_run: bool) -> anyhow::Result<Exit> {
-        let mut hosts = flags.request.hosts.clone();
-        if hosts.hosts.is_empty() {
-            hosts.hosts.clone_from(&self.study.options.hosts);
-        }
-        if !hosts.is_given() {
-            return self.run(global, None, dry_run);
-        }
-        let sent = Self {
-            study: self.study.sent(&variable).map_err(failed)?,
-            options: self.options.clone(),
-        };
-        let steps = self.study.job_steps().map(str::to_owned);
-        let plan = Plan::Study(Box::new(sent));
-        let (names, job) = hosts.job(plan, steps.collect())?;
-        let hosted = HostedPlan {
-            names: &names,
-            job: &job,
-            name: &self.study.name,
-            command: COMMAND,
-            options: &self.options,
-            job_files: Vec::new(),
-            notes: Vec::new(),
-        };
-        Ok(match hosted.run(global, dry_run)? {
-            HostedRun::Shown(exit) => exit,
-            HostedRun::Ended(dir, exit) => {
-                let judged = self.judge(global, &dir)?;
-                match exit {
-                    Exit::Success => judged,
-                    exit => exit,
-                }
-            }
-        })
-    }
-
-    /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        self,
+    fn run(
+        self: Box<Self>,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
@@ -122,6 +85,60 @@ impl StudyPlan {
         let reason = finish.ending.as_ref().and_then(why);
         let reason = reason.or(finish.stopped.as_deref());
         self.conclude(global, &finish.dir, reason, finish.exit())
+    }
+
+    fn be_on(&mut self, host: &str, _folder: &Path, here: PathBuf) {
+        self.study.be_on(host, here);
+    }
+
+    fn confirm_as_written(&mut self) {
+        let words = self.study.options.run.destroy.iter().cloned();
+        self.options.destroy.extend(words);
+    }
+}
+
+impl StudyPlan {
+    fn read(path: &Path, flags: &Flags) -> anyhow::Result<Self> {
+        let study = Study::read(path, &variable).map_err(|error| meant(path, exit_error(error)))?;
+        let mut options = study.options.run.clone();
+        options.over(&flags.request.options).map_err(failed)?;
+        Ok(Self { study, options })
+    }
+
+    /// Runs it here, or on the machines that are named.
+    fn anywhere(self, global: &Global, flags: &Flags, dry_run: bool) -> anyhow::Result<Exit> {
+        let mut hosts = flags.request.hosts.clone();
+        if hosts.hosts.is_empty() {
+            hosts.hosts.clone_from(&self.study.options.hosts);
+        }
+        if !hosts.is_given() {
+            return Box::new(self).run(global, None, dry_run);
+        }
+        let sent = Self {
+            study: self.study.sent(&variable).map_err(failed)?,
+            options: self.options.clone(),
+        };
+        let steps = self.study.job_steps().map(str::to_owned);
+        let (names, job) = hosts.job(&sent, steps.collect())?;
+        let hosted = HostedPlan {
+            names: &names,
+            job: &job,
+            name: &self.study.name,
+            command: COMMAND,
+            options: &self.options,
+            job_files: Vec::new(),
+            notes: Vec::new(),
+        };
+        Ok(match hosted.run(global, dry_run)? {
+            HostedRun::Shown(exit) => exit,
+            HostedRun::Ended(dir, exit) => {
+                let judged = self.judge(global, &dir)?;
+                match exit {
+                    Exit::Success => judged,
+                    exit => exit,
+                }
+            }
+        })
     }
 
     fn flow<'f>(
@@ -154,7 +171,7 @@ impl StudyPlan {
             record,
             ledgers: Ledgers::of_user(),
             facts,
-            kept: KeptPlan::Config(Plan::Study(Box::new(self.clone())).kept()?),
+            kept: KeptPlan::Config(kept(self)?),
         })
     }
 

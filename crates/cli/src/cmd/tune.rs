@@ -10,6 +10,7 @@ use fathom_campaign::ab::{
 use fathom_device::safety::{self, Confirmations};
 use fathom_device::settings::Settings;
 use fathom_device::{Sys, SysBlock, identity};
+use fathom_flow::RunOptions;
 use fathom_flow::{History, JobStep};
 use fathom_model::{Exit, SettingValue};
 use fathom_record::Record;
@@ -19,7 +20,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ab::{QuestionArgs, show, sides};
 use super::job::run as job;
-use super::planned::Plan;
+use super::kinds::KindArgs;
+use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
 use crate::out;
@@ -74,8 +76,14 @@ pub struct TunePlan {
     pub config: TuneConfig,
 }
 
+impl KindArgs for Args {
+    fn run(&self, global: &Global) -> anyhow::Result<Exit> {
+        run(global, self)
+    }
+}
+
 /// Runs it.
-pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if args.run.options.is_simulated() {
         let what = "a simulated device has no settings";
         return Err(ExitError::new(Exit::Usage, what).into());
@@ -141,7 +149,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let load = args.load.clone();
     let plan = TunePlan { job, load, config };
-    plan.run(global, None, args.run.dry_run)
+    Box::new(plan).run(global, None, args.run.dry_run)
 }
 
 /// Whether values may be tried before the run: a dry run changes nothing, and a run that
@@ -152,16 +160,23 @@ fn may_try(args: &Args) -> bool {
     !args.run.dry_run && (!writes || safety::check_write(&args.device, &confirmed).is_ok())
 }
 
-impl TunePlan {
-    /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        mut self,
+impl RequestKind for TunePlan {
+    const NAME: &'static str = "tune";
+}
+
+impl RunRequest for TunePlan {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.job.options
+    }
+
+    fn run(
+        mut self: Box<Self>,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
     ) -> anyhow::Result<Exit> {
         self.job = self.job.placed()?;
-        let kept = Plan::Tune(Box::new(self.clone())).kept()?;
+        let kept = kept(&*self)?;
         let job = self.job.clone();
         let ran = job.repeated(
             global,
@@ -176,6 +191,16 @@ impl TunePlan {
         ran.shown(|dir| self.show(global, dir))
     }
 
+    fn job(&self) -> Option<&job::JobPlan> {
+        Some(&self.job)
+    }
+
+    fn answer(&self, record: &Path) -> Option<RunAnswer> {
+        Self::answer(self, record).ok()
+    }
+}
+
+impl TunePlan {
     fn script(&self, job: JobStep) -> TuneScript {
         TuneScript {
             job,

@@ -1,5 +1,6 @@
 //! A folder in which commands are run, and the transcript of what came of them.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::ops::Deref;
@@ -40,6 +41,8 @@ pub struct Play {
     told: String,
     /// What a device of this machine is called in the transcript.
     called: Vec<(String, &'static str)>,
+    /// Files by their text: one that is there again is named.
+    texts: HashMap<String, String>,
 }
 
 impl Deref for Play {
@@ -67,6 +70,7 @@ impl Play {
             program,
             told: String::new(),
             called: Vec::new(),
+            texts: HashMap::new(),
         };
         for name in ["one.fio", "two.fio", "null.fio", "group.toml"] {
             fs::copy(recorded(name), play.path().join(name)).unwrap();
@@ -176,6 +180,14 @@ impl Play {
                 let bytes = fs::read(self.path().join(&file)).unwrap();
                 let text = String::from_utf8(bytes).unwrap();
                 self.head(&format!("file {file}"));
+                if let Some(same) = self.texts.get(&text) {
+                    self.add(&format!("as {same}\n"));
+                    continue;
+                }
+                if text.lines().count() > 1 {
+                    let name = self.normal(&file);
+                    self.texts.insert(text.clone(), name);
+                }
                 let is_second = text.len() == 11 && text.trim_end().parse::<u64>().is_ok();
                 let text = self.normal(&text);
                 self.add(&if is_second {

@@ -129,6 +129,7 @@ impl KindOfRun {
             .map(|it| it.path().display().to_string());
         let base = match &*kind.name {
             "job run" => "small.fio --engine native",
+            "repeat" => "small.fio --times 2 --engine native",
             "soak" => "small.fio --hours 0.0003 --period 1s --engine native",
             "find" => "deep.fio --knee --to 1 --look 1s --probe 1s --max-time 2s --engine native",
             "ab" => {
@@ -228,6 +229,7 @@ fn base(name: &str) -> (&'static str, Option<&'static str>) {
                 "engine = \"native\"\n[target]\npath = \"DEVICE\"\n[[step]]\nprio = \"baseline\"\nbs = \"4k\"\nramptime = 0\nruntime = 1\nqds = [1]\n",
             ),
         ),
+        "repeat" => ("a.fio --times 2 SIM", None),
         "soak" => ("a.fio --hours 0.01 --period 12s SIM", None),
         "find" => ("a.fio --knee --to 2 --look 2s --probe 4s SIM", None),
         "ab" => (

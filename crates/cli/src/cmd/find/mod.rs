@@ -8,6 +8,7 @@ use fathom_analysis::find::{FindGoal, FindLoads, WholeLoad};
 use fathom_campaign::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
 use fathom_engines::EngineName;
 use fathom_flow::JobStep;
+use fathom_flow::RunOptions;
 use fathom_jobfile::does_one_at_a_time;
 use fathom_model::{Direction, Exit};
 use fathom_sheet::answer::RunAnswer;
@@ -15,7 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use super::hosts::{HostArgs, SharedHosts};
 use super::job::{Setting, run as job};
-use super::planned::Plan;
+use super::kinds::KindArgs;
+use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
 use crate::out;
@@ -135,8 +137,14 @@ pub struct FindPlan {
     pub map: Option<MapPlan>,
 }
 
+impl KindArgs for Args {
+    fn run(&self, global: &Global) -> anyhow::Result<Exit> {
+        run(global, self)
+    }
+}
+
 /// Runs it.
-pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let (goal, percent) = args.goal.goal();
     let has = |over| args.over.contains(&over);
     let (has_depth, has_jobs) = (has(FindOver::Iodepth), has(FindOver::Numjobs));
@@ -196,12 +204,12 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let emit = args.goal.emit;
     let map = MapPlan::of(args, machines)?;
-    FindPlan {
+    Box::new(FindPlan {
         job,
         config,
         emit,
         map,
-    }
+    })
     .run(global, None, args.run.dry_run)
 }
 
@@ -392,24 +400,23 @@ fn closed_for_fio(args: &Args) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-impl FindPlan {
-    /// What reports and graphs of its run show first.
-    pub fn answer(&self, dir: &Path) -> anyhow::Result<RunAnswer> {
-        match &self.map {
-            Some(map) => map.answer(dir),
-            None => show::answer(&self.config, dir),
-        }
+impl RequestKind for FindPlan {
+    const NAME: &'static str = "find";
+}
+
+impl RunRequest for FindPlan {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.job.options
     }
 
-    /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        mut self,
+    fn run(
+        mut self: Box<Self>,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
     ) -> anyhow::Result<Exit> {
         self.job = self.job.placed()?;
-        let kept = Plan::Find(Box::new(self.clone())).kept()?;
+        let kept = kept(&*self)?;
         let (config, emit, map) = (self.config.clone(), self.emit, self.map.clone());
         let ran = self
             .job
@@ -424,6 +431,24 @@ impl FindPlan {
             Some(map) => map.show(global, dir),
             None => show::show(global, (&config, emit), dir),
         })
+    }
+
+    fn job(&self) -> Option<&job::JobPlan> {
+        Some(&self.job)
+    }
+
+    fn answer(&self, record: &Path) -> Option<RunAnswer> {
+        Self::answer(self, record).ok()
+    }
+}
+
+impl FindPlan {
+    /// What reports and graphs of its run show first.
+    pub fn answer(&self, dir: &Path) -> anyhow::Result<RunAnswer> {
+        match &self.map {
+            Some(map) => map.answer(dir),
+            None => show::answer(&self.config, dir),
+        }
     }
 }
 

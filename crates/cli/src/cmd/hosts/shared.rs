@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{HostArgs, HostVariables, connections, may_have_open, refuse, usage};
 use crate::cmd::dry::{DryHosts, DryRun};
 use crate::cmd::job::run::{JobPlan, JobText};
-use crate::cmd::planned::Plan;
+use crate::cmd::planned::sent;
 
 /// The machines of a plan whose steps are decided here, from the figures of all.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -124,13 +124,13 @@ impl SharedHosts {
                 file_name: format!("{name}.fio"),
                 text,
             };
-            serde_json::to_value(Plan::Job(JobPlan {
+            sent(&JobPlan {
                 name: name.to_owned(),
                 files: vec![file],
                 interval: request.interval,
                 timeout: request.deadline,
                 ..each.clone()
-            }))
+            })
         };
         let connect = move |control: &Control| fathom_fleet::ssh::connect(&names, control);
         Ok(HostsEngine::new(

@@ -8,6 +8,7 @@ use fathom_jobfile::variables::variable;
 use fathom_jobfile::{CheckedJobFile, JobFile, Severity};
 use fathom_model::Exit;
 
+use super::kinds::KindArgs;
 use super::{ExitError, Global};
 use crate::out;
 
@@ -43,8 +44,14 @@ enum Command {
     Show(show::Args),
 }
 
+impl KindArgs for Args {
+    fn run(&self, global: &Global) -> anyhow::Result<Exit> {
+        run(global, self)
+    }
+}
+
 /// Calls the subcommand.
-pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Check(args) => check::run(global, args),
         Command::FromCmdline(args) => from_cmdline::run(global, args),

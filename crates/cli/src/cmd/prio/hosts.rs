@@ -11,7 +11,6 @@ use super::outcome;
 use super::run::PrioPlan;
 use crate::cmd::Global;
 use crate::cmd::hosts::{self as shared, HostArgs, HostedPlan, closing, records, refuse};
-use crate::cmd::planned::Plan;
 use crate::out;
 
 /// Runs the plan on all machines.
@@ -28,7 +27,7 @@ pub fn run(
     let config = &plan.config;
     let measurements = config.measurements();
     let ids = measurements.map(|(workload, depth)| config.point(workload, depth).id);
-    let (names, job) = hosts.job(Plan::Prio(plan.clone()), ids.collect())?;
+    let (names, job) = hosts.job(plan, ids.collect())?;
     let dev = plan.config.dev.file_name().unwrap_or_default();
     let hosted = HostedPlan {
         names: &names,

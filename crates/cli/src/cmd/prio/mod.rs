@@ -3,6 +3,7 @@
 use fathom_model::Exit;
 
 use super::Global;
+use super::kinds::KindArgs;
 
 mod args;
 mod hosts;
@@ -57,8 +58,14 @@ enum Command {
     Show(show::Args),
 }
 
+impl KindArgs for Args {
+    fn run(&self, global: &Global) -> anyhow::Result<Exit> {
+        run(global, self)
+    }
+}
+
 /// Calls the subcommand, or runs workloads.
-pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Some(Command::Pages(args)) => pages::run(global, args),
         Some(Command::Plot(args)) => plot::run(global, args),

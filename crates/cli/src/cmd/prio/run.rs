@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{args, hosts, outcome};
 use crate::cmd::hosts::usage;
-use crate::cmd::planned::Plan;
+use crate::cmd::planned::{RequestKind, RunRequest, kept};
 use crate::cmd::run::failed;
 use crate::cmd::run::screen::observed_in_place;
 use crate::cmd::{ExitError, Global, dry, header_facts, nothing_left};
@@ -41,14 +41,21 @@ pub fn run(global: &Global, args: &args::Options) -> anyhow::Result<Exit> {
     };
     match args.hosts.is_given() {
         true => hosts::run(global, &plan, &args.hosts, args.run.dry_run),
-        false => plan.run(global, None, args.run.dry_run),
+        false => Box::new(plan).run(global, None, args.run.dry_run),
     }
 }
 
-impl PrioPlan {
-    /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        mut self,
+impl RequestKind for PrioPlan {
+    const NAME: &'static str = "prio";
+}
+
+impl RunRequest for PrioPlan {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+
+    fn run(
+        mut self: Box<Self>,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
@@ -70,6 +77,12 @@ impl PrioPlan {
         conclude(global, &finish)
     }
 
+    fn be_on(&mut self, _host: &str, folder: &Path, _here: PathBuf) {
+        self.config.outdir = Some(folder.join("out"));
+    }
+}
+
+impl PrioPlan {
     fn flow<'f>(
         &self,
         global: &Global,
@@ -94,7 +107,7 @@ impl PrioPlan {
                 false => Ledgers::none(),
             },
             facts,
-            kept: KeptPlan::Config(Plan::Prio(self.clone()).kept()?),
+            kept: KeptPlan::Config(kept(self)?),
         })
     }
 

@@ -18,7 +18,6 @@ use fathom_sheet::style::{Style, Tone};
 use super::run::{CleanedHost, CleanupDocument, QuickPlan, baselines, clean};
 use super::{Global, QuickMode, SeriesArgs, WantedTests, failed, summary};
 use crate::cmd::hosts::{self, HostedPlan, closing, records, refuse};
-use crate::cmd::planned::Plan;
 use crate::{out, signals};
 
 /// Runs the command on all machines.
@@ -70,7 +69,7 @@ fn series(global: &Global, args: &SeriesArgs, order: QuickRequest) -> anyhow::Re
         },
         baselines: Vec::new(),
     };
-    let (names, job) = args.hosts.job(Plan::Quick(Box::new(plan)), steps)?;
+    let (names, job) = args.hosts.job(&plan, steps)?;
     let hosted = HostedPlan {
         names: &names,
         job: &HostsJob {

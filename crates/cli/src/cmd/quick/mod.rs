@@ -8,6 +8,7 @@ use fathom_flow::options::size;
 use fathom_model::Exit;
 use fathom_record::Record;
 
+use super::kinds::KindArgs;
 use super::{ExitError, Global};
 use crate::cmd::hosts::usage;
 use crate::cmd::options::why_not;
@@ -135,8 +136,14 @@ impl From<QuickMode> for RemoteMode {
     }
 }
 
+impl KindArgs for Args {
+    fn run(&self, global: &Global) -> anyhow::Result<Exit> {
+        run(global, self)
+    }
+}
+
 /// Calls the subcommand, or runs the series.
-pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     args.series.check()?;
     match &args.command {
         Some(Command::List(args)) => list::run(global, args),

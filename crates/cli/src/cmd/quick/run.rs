@@ -8,6 +8,7 @@ use fathom_campaign::quick::{
 };
 use fathom_engine::Control;
 use fathom_fleet::ssh::SshSession;
+use fathom_flow::RunOptions;
 use fathom_flow::{Finish, KeptPlan};
 use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,7 @@ use super::screen::{Screen, To, skipped};
 use super::{Global, QuickMode, SeriesArgs, WantedTests, events, failed, shelf, summary};
 use crate::cmd::dry;
 use crate::cmd::hosts::refuse;
-use crate::cmd::planned::Plan;
+use crate::cmd::planned::{self, RequestKind, RunRequest};
 use crate::out;
 
 /// Runs the command.
@@ -74,7 +75,7 @@ fn series(
         order,
     };
     if target == "here" {
-        return plan.run(global, None, args.run.dry_run);
+        return Box::new(plan).run(global, None, args.run.dry_run);
     }
     let mode = args.remote_mode.into();
     let (order, runs_dir) = (&plan.order, &global.runs);
@@ -91,19 +92,26 @@ pub struct QuickPlan {
     pub baselines: Vec<String>,
 }
 
-impl QuickPlan {
-    /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        mut self,
+impl RequestKind for QuickPlan {
+    const NAME: &'static str = "quick";
+}
+
+impl RunRequest for QuickPlan {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.order.options
+    }
+
+    fn run(
+        mut self: Box<Self>,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
     ) -> anyhow::Result<Exit> {
         self.order.dry_run = dry_run;
-        let mut kept = self.clone();
+        let mut kept = (*self).clone();
         let path = kept.order.path.map(std::path::absolute).transpose()?;
         kept.order.path = path;
-        let kept = Plan::Quick(Box::new(kept)).kept()?;
+        let kept = planned::kept(&kept)?;
         let place = SeriesPlace {
             runs_dir: &global.runs,
             record,
@@ -118,7 +126,9 @@ impl QuickPlan {
             quick::run(&order.here(), order, place, control, observer)
         })
     }
+}
 
+impl QuickPlan {
     /// Runs it before somebody's eyes, and shows what came of it.
     fn observed(
         &self,

@@ -17,7 +17,7 @@ use fathom_sheet::style::{Style, Tone};
 use super::{Flags, failed, summary};
 use crate::cmd::Global;
 use crate::cmd::hosts::{self, closing, drive, dry_run, exit_of, records, refuse};
-use crate::cmd::planned::Plan;
+use crate::cmd::planned::sent;
 use crate::{out, signals};
 
 /// No flow of a campaign tells its samples more often.
@@ -41,15 +41,15 @@ pub fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exi
     variables.take(&flags.var, &names)?;
     let named = plan.variables();
     hosts::HostVariables::are_named(&flags.var, &named)?;
-    let sent = variables.sent(&names, &named);
+    let values = variables.sent(&names, &named);
     let job = together.job(
         &plan,
         HostsJob {
-            plan: serde_json::to_value(Plan::Campaign(Box::new(request.sent(&plan))))?,
+            plan: sent(&request.sent(&plan))?,
             files: files(&plan.folder, &runs_dir)?,
             least,
             allow_same_host: request.hosts.allow_same_host,
-            variables: sent.into_map(),
+            variables: values.into_map(),
             // A test after SNIA's specification has an interval of its own.
             interval: plan.settings.interval.min(INTERVAL_MIN),
             ..HostsJob::default()

@@ -19,6 +19,7 @@ use serde_json::Value;
 use super::campaign::{Budget, CampaignArgs, tell_notes};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
 use super::measuring::MeasuringArgs;
+use super::planned::{RequestKind, RunRequest};
 use super::{ExitError, Global, run_args, study};
 use crate::{out, signals};
 use fathom_flow::options::duration;
@@ -134,6 +135,30 @@ enum RepeatOrder {
     InARow,
 }
 
+impl RequestKind for CampaignRequest {
+    const NAME: &'static str = "campaign";
+}
+
+impl RunRequest for CampaignRequest {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+
+    fn run(
+        self: Box<Self>,
+        global: &Global,
+        _record: Option<PathBuf>,
+        dry_run: bool,
+    ) -> anyhow::Result<Exit> {
+        // The folder of a campaign has its record.
+        Self::run(*self, global, dry_run)
+    }
+
+    fn be_on(&mut self, _host: &str, folder: &Path, _here: PathBuf) {
+        self.which.dir = folder.to_owned();
+    }
+}
+
 impl CampaignRequest {
     /// What a record keeps of it.
     fn kept(&self) -> Self {
@@ -180,7 +205,7 @@ impl CampaignRequest {
     }
 
     /// Runs it on a machine that another Fathom drives.
-    pub fn run(self, global: &Global, dry_run: bool) -> anyhow::Result<Exit> {
+    fn run(self, global: &Global, dry_run: bool) -> anyhow::Result<Exit> {
         let flags = Flags {
             request: self,
             dry_run,

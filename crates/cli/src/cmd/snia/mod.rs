@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Global;
 use super::campaign::terabytes;
+use super::kinds::KindArgs;
 use super::measuring::MeasuringArgs;
 use fathom_flow::options::duration;
 
@@ -260,8 +261,14 @@ impl Otherwise {
     }
 }
 
+impl KindArgs for Args {
+    fn run(&self, global: &Global) -> anyhow::Result<Exit> {
+        run(global, self)
+    }
+}
+
 /// Runs one of them.
-pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     match &args.command {
         Command::Iops(args) => run::test(global, args, SniaTest::Iops),
         Command::Throughput(args) => run::test(global, args, SniaTest::Throughput),

@@ -28,10 +28,7 @@ pub(super) const LOAD: &[OptionRow] = &[
         };
         Ok(())
     }),
-    same(&["exit_on_io_done"], |job, v| {
-        job.burn.ends_with_io = v.flag()?;
-        Ok(())
-    }),
+    field!(["exit_on_io_done"], burn.ends_with_io = flag),
 ];
 
 pub(super) fn fault(job: &NativeJob) -> Option<(&'static str, String)> {

@@ -61,10 +61,7 @@ pub(super) const FILES: &[OptionRow] = &[
         job.files.service = service(v.text()?)?;
         Ok(())
     }),
-    same(&["direct"], |job, v| {
-        job.files.direct = v.flag()?;
-        Ok(())
-    }),
+    field!(["direct"], files.direct = flag),
     same(&["buffered"], |job, v| {
         job.files.direct = !v.flag()?;
         Ok(())
@@ -78,22 +75,10 @@ pub(super) const FILES: &[OptionRow] = &[
         };
         Ok(())
     }),
-    same(&["fsync"], |job, v| {
-        job.files.fsync_every = v.number()?;
-        Ok(())
-    }),
-    same(&["fdatasync"], |job, v| {
-        job.files.fdatasync_every = v.number()?;
-        Ok(())
-    }),
-    same(&["end_fsync"], |job, v| {
-        job.files.end_fsync = v.flag()?;
-        Ok(())
-    }),
-    same(&["fsync_on_close"], |job, v| {
-        job.files.fsync_on_close = v.flag()?;
-        Ok(())
-    }),
+    field!(["fsync"], files.fsync_every = number),
+    field!(["fdatasync"], files.fdatasync_every = number),
+    field!(["end_fsync"], files.end_fsync = flag),
+    field!(["fsync_on_close"], files.fsync_on_close = flag),
     differs(
         &["sync_file_range"],
         "called by the job's own thread, with io_uring too",
@@ -123,38 +108,20 @@ pub(super) const FILES: &[OptionRow] = &[
             Ok(())
         },
     ),
-    differs(
-        &["file_append"],
-        "only jobs that write, and what the file holds stays (fio lays it out anew where the job reads, too)",
-        |job, v| {
-            job.files.append = v.flag()?;
-            Ok(())
-        },
+    field!(
+        ["file_append"],
+        files.append = flag,
+        "only jobs that write, and what the file holds stays (fio lays it out anew where the job reads, too)"
     ),
-    differs(
-        &["fill_device", "fill_fs"],
-        "only jobs that write, without size in order",
-        |job, v| {
-            job.files.fill = v.flag()?;
-            Ok(())
-        },
+    field!(
+        ["fill_device", "fill_fs"],
+        files.fill = flag,
+        "only jobs that write, without size in order"
     ),
-    same(&["create_only"], |job, v| {
-        job.files.create_only = v.flag()?;
-        Ok(())
-    }),
-    same(&["create_on_open"], |job, v| {
-        job.files.create_on_open = v.flag()?;
-        Ok(())
-    }),
-    same(&["create_fsync"], |job, v| {
-        job.files.create_fsync = v.flag()?;
-        Ok(())
-    }),
-    same(&["allow_file_create"], |job, v| {
-        job.files.allow_create = v.flag()?;
-        Ok(())
-    }),
+    field!(["create_only"], files.create_only = flag),
+    field!(["create_on_open"], files.create_on_open = flag),
+    field!(["create_fsync"], files.create_fsync = flag),
+    field!(["allow_file_create"], files.allow_create = flag),
     same(&["fallocate"], |job, v| {
         job.files.fallocate = match v.text()? {
             "none" | "0" => Fallocate::None,
@@ -169,10 +136,7 @@ pub(super) const FILES: &[OptionRow] = &[
         };
         Ok(())
     }),
-    same(&["invalidate"], |job, v| {
-        job.files.invalidate = v.flag()?;
-        Ok(())
-    }),
+    field!(["invalidate"], files.invalidate = flag),
     same(&["pre_read"], |job, v| {
         job.files.pre_read = v.flag()?;
         // init.c, fixup_options: what was read shall be found again.
@@ -197,14 +161,8 @@ pub(super) const FILES: &[OptionRow] = &[
         };
         Ok(())
     }),
-    same(&["unlink"], |job, v| {
-        job.files.unlink = v.flag()?;
-        Ok(())
-    }),
-    same(&["overwrite"], |job, v| {
-        job.files.overwrite = v.flag()?;
-        Ok(())
-    }),
+    field!(["unlink"], files.unlink = flag),
+    field!(["overwrite"], files.overwrite = flag),
 ];
 
 /// `roundrobin:4`, `zipf:1.2` (options.c, str_fst_cb).

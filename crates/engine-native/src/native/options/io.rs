@@ -24,10 +24,7 @@ pub(super) const PATTERN: &[OptionRow] = &[
         };
         Ok(())
     }),
-    same(&["rwmixread"], |job, v| {
-        job.pattern.read_percent = v.percent()?;
-        Ok(())
-    }),
+    field!(["rwmixread"], pattern.read_percent = percent),
     same(&["rwmixwrite"], |job, v| {
         job.pattern.read_percent = 100 - v.percent()?;
         Ok(())
@@ -51,42 +48,30 @@ pub(super) const PATTERN: &[OptionRow] = &[
         job.pattern.sizes = v.triple(&job.pattern.sizes, |text| split(v, text))?;
         Ok(())
     }),
-    same(&["bs_unaligned", "blocksize_unaligned"], |job, v| {
-        job.pattern.unaligned = v.flag()?;
-        Ok(())
-    }),
-    same(&["bs_is_seq_rand"], |job, v| {
-        job.pattern.sizes_by_order = v.flag()?;
-        Ok(())
-    }),
+    field!(
+        ["bs_unaligned", "blocksize_unaligned"],
+        pattern.unaligned = flag
+    ),
+    field!(["bs_is_seq_rand"], pattern.sizes_by_order = flag),
     same(&["blockalign", "ba"], |job, v| {
         job.pattern.align = v.triple(&job.pattern.align, |text| Ok(Some(v.block_in(text)?)))?;
         Ok(())
     }),
-    same(&["norandommap"], |job, v| {
-        job.pattern.repetition = v.flag()?;
-        Ok(())
-    }),
+    field!(["norandommap"], pattern.repetition = flag),
     idle(
         &["softrandommap"],
         "no effect: never needed, the map takes no memory for one block size",
         |_, v| v.flag().map(|_| ()),
     ),
-    differs(
-        &["randrepeat", "allrandrepeat"],
-        "repeats this engine's own sequence, not fio's",
-        |job, v| {
-            job.pattern.repeatable = v.flag()?;
-            Ok(())
-        },
+    field!(
+        ["randrepeat", "allrandrepeat"],
+        pattern.repeatable = flag,
+        "repeats this engine's own sequence, not fio's"
     ),
-    differs(
-        &["randseed"],
-        "seeds this engine's own sequence",
-        |job, v| {
-            job.pattern.seed = Some(v.number()?);
-            Ok(())
-        },
+    field!(
+        ["randseed"],
+        pattern.seed = some number,
+        "seeds this engine's own sequence"
     ),
     differs(
         &["random_generator"],
@@ -352,10 +337,7 @@ pub(super) const QUEUE: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["iodepth_low"], |job, v| {
-        job.queue.low = Some(v.number()?);
-        Ok(())
-    }),
+    field!(["iodepth_low"], queue.low = some number),
     differs(
         &["io_submit_mode"],
         "with offload sync and posixaio call pread and pwrite; not with mmap",
@@ -368,14 +350,8 @@ pub(super) const QUEUE: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["readfua"], |job, v| {
-        job.scsi.read_fua = v.flag()?;
-        Ok(())
-    }),
-    same(&["writefua"], |job, v| {
-        job.scsi.write_fua = v.flag()?;
-        Ok(())
-    }),
+    field!(["readfua"], scsi.read_fua = flag),
+    field!(["writefua"], scsi.write_fua = flag),
     differs(&["sg_write_mode"], "no write_stream", |job, v| {
         job.scsi.write = match v.text()? {
             "write" => ScsiWrite::Write,
@@ -398,18 +374,9 @@ pub(super) const QUEUE: &[OptionRow] = &[
         };
         Ok(())
     }),
-    same(&["hipri"], |job, v| {
-        job.queue.hipri = v.flag()?;
-        Ok(())
-    }),
-    same(&["hipri_percentage"], |job, v| {
-        job.queue.poll_percent = v.percent()?;
-        Ok(())
-    }),
-    same(&["nowait"], |job, v| {
-        job.queue.nowait = v.flag()?;
-        Ok(())
-    }),
+    field!(["hipri"], queue.hipri = flag),
+    field!(["hipri_percentage"], queue.poll_percent = percent),
+    field!(["nowait"], queue.nowait = flag),
     differs(
         &["uncached"],
         "RWF_DONTCACHE, from Linux 6.14 on (fio 3.33: a flag that no kernel has)",
@@ -418,25 +385,13 @@ pub(super) const QUEUE: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["force_async"], |job, v| {
-        job.queue.async_every = v.number()?;
-        Ok(())
-    }),
-    same(&["sqthread_poll"], |job, v| {
-        job.queue.sq_poll = v.flag()?;
-        Ok(())
-    }),
-    same(&["sqthread_poll_cpu"], |job, v| {
-        job.queue.sq_poll_cpu = Some(v.number()?);
-        Ok(())
-    }),
-    differs(
-        &["fixedbufs"],
-        "buffers are registered without it too, where the kernel takes them; with it the job fails where it does not",
-        |job, v| {
-            job.queue.fixed_buffers = v.flag()?;
-            Ok(())
-        },
+    field!(["force_async"], queue.async_every = number),
+    field!(["sqthread_poll"], queue.sq_poll = flag),
+    field!(["sqthread_poll_cpu"], queue.sq_poll_cpu = some number),
+    field!(
+        ["fixedbufs"],
+        queue.fixed_buffers = flag,
+        "buffers are registered without it too, where the kernel takes them; with it the job fails where it does not"
     ),
     idle(
         &["cmd_type"],
@@ -446,13 +401,10 @@ pub(super) const QUEUE: &[OptionRow] = &[
             other => Err(format!("'{other}' is not nvme")),
         },
     ),
-    differs(
-        &["serialize_overlap"],
-        "among the I/Os of one clone (fio: with offload, of all jobs that have it)",
-        |job, v| {
-            job.queue.no_overlap = v.flag()?;
-            Ok(())
-        },
+    field!(
+        ["serialize_overlap"],
+        queue.no_overlap = flag,
+        "among the I/Os of one clone (fio: with offload, of all jobs that have it)"
     ),
     idle(&["registerfiles"], "no effect: always on", |_, v| {
         v.flag().map(|_| ())
@@ -481,18 +433,9 @@ pub(super) const QUEUE: &[OptionRow] = &[
 ];
 
 pub(super) const CONTENT: &[OptionRow] = &[
-    same(&["refill_buffers"], |job, v| {
-        job.content.refill = v.flag()?;
-        Ok(())
-    }),
-    same(&["scramble_buffers"], |job, v| {
-        job.content.scramble = v.flag()?;
-        Ok(())
-    }),
-    same(&["zero_buffers"], |job, v| {
-        job.content.zero = v.flag()?;
-        Ok(())
-    }),
+    field!(["refill_buffers"], content.refill = flag),
+    field!(["scramble_buffers"], content.scramble = flag),
+    field!(["zero_buffers"], content.zero = flag),
     differs(&["buffer_pattern"], "no file names", |job, v| {
         job.content.pattern = pattern::bytes(v.text()?)?;
         Ok(())
@@ -517,16 +460,10 @@ pub(super) const CONTENT: &[OptionRow] = &[
         };
         Ok(())
     }),
-    same(&["dedupe_global"], |job, v| {
-        job.content.dedupe_global = v.flag()?;
-        Ok(())
-    }),
-    same(&["dedupe_working_set_percentage"], |job, v| {
-        job.content.dedupe_set_percent = v.percent()?;
-        Ok(())
-    }),
-    same(&["buffer_compress_chunk"], |job, v| {
-        job.content.compress_chunk = v.block()?;
-        Ok(())
-    }),
+    field!(["dedupe_global"], content.dedupe_global = flag),
+    field!(
+        ["dedupe_working_set_percentage"],
+        content.dedupe_set_percent = percent
+    ),
+    field!(["buffer_compress_chunk"], content.compress_chunk = block),
 ];

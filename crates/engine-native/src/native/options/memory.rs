@@ -25,10 +25,7 @@ pub(super) const MEMORY: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["iomem_align", "mem_align"], |job, v| {
-        job.memory.offset = v.number()?;
-        Ok(())
-    }),
+    field!(["iomem_align", "mem_align"], memory.offset = number),
     same(&["hugepage-size"], |job, v| {
         job.memory.huge_bytes = v.number()?;
         match job.memory.huge_bytes.is_power_of_two() {
@@ -36,8 +33,5 @@ pub(super) const MEMORY: &[OptionRow] = &[
             false => Err("no page has this size".to_owned()),
         }
     }),
-    same(&["lockmem"], |job, v| {
-        job.memory.locked = v.number()?;
-        Ok(())
-    }),
+    field!(["lockmem"], memory.locked = number),
 ];

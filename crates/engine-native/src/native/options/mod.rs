@@ -4,6 +4,24 @@
 //! becomes part of a [`NativeJob`]. What has no row is refused by name. The table in
 //! the docs is made from the rows ([`markdown`]).
 
+/// A row of an option whose value goes into one field of the job:
+/// `field!(["name", "alias"], field = method of OptionValue)`, `= some method` of a field that
+/// may be empty; what differs from fio may stand behind it.
+macro_rules! field {
+    ([$($name:literal),+], $($field:ident).+ = some $read:ident $(, $differs:literal)?) => {
+        $crate::native::options::differs(&[$($name),+], concat!("" $(, $differs)?), |job, v| {
+            job.$($field).+ = Some(v.$read()?);
+            Ok(())
+        })
+    };
+    ([$($name:literal),+], $($field:ident).+ = $read:ident $(, $differs:literal)?) => {
+        $crate::native::options::differs(&[$($name),+], concat!("" $(, $differs)?), |job, v| {
+            job.$($field).+ = v.$read()?;
+            Ok(())
+        })
+    };
+}
+
 mod cpuio;
 mod files;
 mod io;

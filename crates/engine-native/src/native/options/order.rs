@@ -10,34 +10,22 @@ use crate::native::job::{ExitWhat, SteadyMetric, SteadyRule};
 use crate::native::numa::{MemoryPolicy, NodeList};
 
 pub(super) const TIMES: &[OptionRow] = &[
-    differs(
-        &["size"],
-        "beyond a device's end it is refused, not cut",
-        |job, v| {
-            job.extent.size = Some(v.amount()?);
-            Ok(())
-        },
+    field!(
+        ["size"],
+        extent.size = some amount,
+        "beyond a device's end it is refused, not cut"
     ),
-    same(&["io_size", "io_limit"], |job, v| {
-        job.extent.io_size = Some(v.amount()?);
-        Ok(())
-    }),
+    field!(["io_size", "io_limit"], extent.io_size = some amount),
     same(&["filesize"], |job, v| {
         job.extent.file_size = Some(v.range(|part| v.bytes(part))?).filter(|range| range.1 > 0);
         Ok(())
     }),
-    same(&["offset", "fileoffset"], |job, v| {
-        job.extent.offset = Some(v.amount()?);
-        Ok(())
-    }),
+    field!(["offset", "fileoffset"], extent.offset = some amount),
     same(&["offset_align"], |job, v| {
         job.extent.offset_align = Some(v.number::<u64>()?.max(1));
         Ok(())
     }),
-    same(&["offset_increment"], |job, v| {
-        job.extent.offset_increment = Some(v.amount()?);
-        Ok(())
-    }),
+    field!(["offset_increment"], extent.offset_increment = some amount),
     same(&["loops"], |job, v| {
         job.extent.loops = v.number::<u64>()?.max(1);
         Ok(())
@@ -50,10 +38,7 @@ pub(super) const TIMES: &[OptionRow] = &[
         job.times.runtime = Some(v.time(BareTimeUnit::Seconds)?).filter(|time| !time.is_zero());
         Ok(())
     }),
-    same(&["time_based"], |job, v| {
-        job.times.time_based = v.flag()?;
-        Ok(())
-    }),
+    field!(["time_based"], times.time_based = flag),
     same(&["ramp_time"], |job, v| {
         job.times.ramp = v.time(BareTimeUnit::Seconds)?;
         Ok(())
@@ -74,13 +59,10 @@ pub(super) const TIMES: &[OptionRow] = &[
         job.pace.ios_per_second = rates(v)?;
         Ok(())
     }),
-    differs(
-        &["rate_ignore_thinktime"],
-        "of all directions (fio: of the last one before the pause)",
-        |job, v| {
-            job.pace.forgets_think = v.flag()?;
-            Ok(())
-        },
+    field!(
+        ["rate_ignore_thinktime"],
+        pace.forgets_think = flag,
+        "of all directions (fio: of the last one before the pause)"
     ),
     same(&["rate_process"], |job, v| {
         job.pace.poisson = match v.text()? {
@@ -124,10 +106,7 @@ pub(super) const TIMES: &[OptionRow] = &[
             other => Err(format!("{other} is not a percentile")),
         }
     }),
-    same(&["latency_run"], |job, v| {
-        job.latency.goes_on = v.flag()?;
-        Ok(())
-    }),
+    field!(["latency_run"], latency.goes_on = flag),
     same(&["flow"], |job, v| {
         job.pace.flow = v.number()?;
         match job.pace.flow {
@@ -136,10 +115,7 @@ pub(super) const TIMES: &[OptionRow] = &[
             other => Err(format!("{other} is more than 1000")),
         }
     }),
-    same(&["flow_id"], |job, v| {
-        job.pace.flow_id = v.number()?;
-        Ok(())
-    }),
+    field!(["flow_id"], pace.flow_id = number),
     same(&["flow_sleep"], |job, v| {
         job.pace.flow_sleep = v.time(BareTimeUnit::Micros)?;
         Ok(())
@@ -256,10 +232,7 @@ pub(super) const ORDER: &[OptionRow] = &[
             _ => Ok(()),
         }
     }),
-    same(&["stonewall", "wait_for_previous"], |job, v| {
-        job.order.stonewall = v.flag()?;
-        Ok(())
-    }),
+    field!(["stonewall", "wait_for_previous"], order.stonewall = flag),
     same(&["wait_for"], |job, v| {
         job.order.wait_for = Some(v.text()?.to_owned());
         Ok(())
@@ -280,18 +253,12 @@ pub(super) const ORDER: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["new_group"], |job, v| {
-        job.order.new_group = v.flag()?;
-        Ok(())
-    }),
-    same(&["exitall"], |job, v| {
-        job.order.exit_all = v.flag()?;
-        Ok(())
-    }),
-    same(&["exitall_on_error", "exit_all_on_error"], |job, v| {
-        job.order.exit_all_on_error = v.flag()?;
-        Ok(())
-    }),
+    field!(["new_group"], order.new_group = flag),
+    field!(["exitall"], order.exit_all = flag),
+    field!(
+        ["exitall_on_error", "exit_all_on_error"],
+        order.exit_all_on_error = flag
+    ),
     same(&["exit_what"], |job, v| {
         job.order.exit_what = match v.text()? {
             "group" => ExitWhat::Group,

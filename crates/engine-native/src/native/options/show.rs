@@ -6,10 +6,7 @@ use crate::native::clock::system_clock_ms;
 use crate::native::job::{NativeJob, Unified};
 
 pub(super) const SHOW: &[OptionRow] = &[
-    same(&["group_reporting"], |job, v| {
-        job.show.group = v.flag()?;
-        Ok(())
-    }),
+    field!(["group_reporting"], show.group = flag),
     differs(
         &["disable_lat"],
         "with a rate measured all the same, for the samples",
@@ -30,13 +27,10 @@ pub(super) const SHOW: &[OptionRow] = &[
         job.show.slat = !v.flag()?;
         Ok(())
     }),
-    differs(
-        &["disable_bw_measurement", "disable_bw"],
-        "no line for each I/O in the log; measured all the same",
-        |job, v| {
-            job.logs.no_bw = v.flag()?;
-            Ok(())
-        },
+    field!(
+        ["disable_bw_measurement", "disable_bw"],
+        logs.no_bw = flag,
+        "no line for each I/O in the log; measured all the same"
     ),
     differs(
         &["gtod_reduce"],
@@ -58,18 +52,9 @@ pub(super) const SHOW: &[OptionRow] = &[
             )),
         },
     ),
-    same(&["clat_percentiles"], |job, v| {
-        job.show.clat_percentiles = v.flag()?;
-        Ok(())
-    }),
-    same(&["lat_percentiles"], |job, v| {
-        job.show.lat_percentiles = v.flag()?;
-        Ok(())
-    }),
-    same(&["slat_percentiles"], |job, v| {
-        job.show.slat_percentiles = v.flag()?;
-        Ok(())
-    }),
+    field!(["clat_percentiles"], show.clat_percentiles = flag),
+    field!(["lat_percentiles"], show.lat_percentiles = flag),
+    field!(["slat_percentiles"], show.slat_percentiles = flag),
     same(&["unified_rw_reporting"], |job, v| {
         // stat.h, UNIFIED_SPLIT and its neighbours.
         job.show.unified = match v.0.map(str::trim) {
@@ -116,34 +101,20 @@ pub(super) const SHOW: &[OptionRow] = &[
         job.logs.hist = Some(log_prefix(job, v));
         Ok(())
     }),
-    same(&["log_avg_msec"], |job, v| {
-        job.logs.avg_ms = v.number()?;
-        Ok(())
-    }),
-    differs(
-        &["bwavgtime"],
-        "of the log; what the figures of a bandwidth are made of, Fathom's interval says",
-        |job, v| {
-            job.logs.bw_avg_ms = Some(v.number()?);
-            Ok(())
-        },
+    field!(["log_avg_msec"], logs.avg_ms = number),
+    field!(
+        ["bwavgtime"],
+        logs.bw_avg_ms = some number,
+        "of the log; what the figures of a bandwidth are made of, Fathom's interval says"
     ),
-    differs(&["iopsavgtime"], "as bwavgtime", |job, v| {
-        job.logs.iops_avg_ms = Some(v.number()?);
-        Ok(())
-    }),
-    same(&["log_max_value"], |job, v| {
-        job.logs.maxima = v.flag()?;
-        Ok(())
-    }),
-    same(&["log_unix_epoch"], |job, v| {
-        job.logs.unix_epoch = v.flag()?;
-        Ok(())
-    }),
-    same(&["log_alternate_epoch"], |job, v| {
-        job.logs.other_epoch = v.flag()?;
-        Ok(())
-    }),
+    field!(
+        ["iopsavgtime"],
+        logs.iops_avg_ms = some number,
+        "as bwavgtime"
+    ),
+    field!(["log_max_value"], logs.maxima = flag),
+    field!(["log_unix_epoch"], logs.unix_epoch = flag),
+    field!(["log_alternate_epoch"], logs.other_epoch = flag),
     same(&["log_alternate_epoch_clock_id"], |job, v| {
         let clock = v.number()?;
         job.logs.epoch_clock = clock;
@@ -158,10 +129,7 @@ pub(super) const SHOW: &[OptionRow] = &[
             other => Err(format!("{other} is not between 1024 and 1048576")),
         },
     ),
-    same(&["log_hist_msec"], |job, v| {
-        job.logs.hist_ms = v.number()?;
-        Ok(())
-    }),
+    field!(["log_hist_msec"], logs.hist_ms = number),
     same(&["log_hist_coarseness"], |job, v| {
         job.logs.hist_coarseness = v.number()?;
         match job.logs.hist_coarseness {
@@ -169,30 +137,15 @@ pub(super) const SHOW: &[OptionRow] = &[
             other => Err(format!("{other} is more than 6")),
         }
     }),
-    same(&["log_prio"], |job, v| {
-        job.logs.prio = v.flag()?;
-        Ok(())
-    }),
-    same(&["log_offset"], |job, v| {
-        job.logs.offset = v.flag()?;
-        Ok(())
-    }),
-    same(&["per_job_logs"], |job, v| {
-        job.logs.per_job = v.flag()?;
-        Ok(())
-    }),
-    differs(
-        &["log_compression"],
-        "nothing waits in memory to be compressed: lines are written while the job runs",
-        |job, v| {
-            job.logs.compression = v.number()?;
-            Ok(())
-        },
+    field!(["log_prio"], logs.prio = flag),
+    field!(["log_offset"], logs.offset = flag),
+    field!(["per_job_logs"], logs.per_job = flag),
+    field!(
+        ["log_compression"],
+        logs.compression = number,
+        "nothing waits in memory to be compressed: lines are written while the job runs"
     ),
-    same(&["log_store_compressed"], |job, v| {
-        job.logs.store_compressed = v.flag()?;
-        Ok(())
-    }),
+    field!(["log_store_compressed"], logs.store_compressed = flag),
     same(&["description"], |job, v| {
         job.show.description = v.0.map(|text| text.trim().to_owned());
         Ok(())

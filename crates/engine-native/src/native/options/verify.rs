@@ -30,14 +30,8 @@ pub(super) const VERIFY: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["do_verify"], |job, v| {
-        job.verify.read_back = v.flag()?;
-        Ok(())
-    }),
-    same(&["verify_interval"], |job, v| {
-        job.verify.interval = v.block()?;
-        Ok(())
-    }),
+    field!(["do_verify"], verify.read_back = flag),
+    field!(["verify_interval"], verify.interval = block),
     same(&["verify_offset"], |job, v| {
         job.verify.offset = v.number()?;
         // options.c, str_verify_offset_cb: a header alone has 40 bytes.
@@ -51,37 +45,22 @@ pub(super) const VERIFY: &[OptionRow] = &[
         job.verify.sum = job.verify.sum.or(Some(Checksum::PatternHeader));
         Ok(())
     }),
-    same(&["verify_fatal"], |job, v| {
-        job.verify.fatal = v.flag()?;
-        Ok(())
-    }),
-    differs(
-        &["verify_dump"],
-        "FILE.OFFSET.received, .expected and .hdr_fail are new files, never written through what has their name",
-        |job, v| {
-            job.verify.dump = v.flag()?;
-            Ok(())
-        },
+    field!(["verify_fatal"], verify.fatal = flag),
+    field!(
+        ["verify_dump"],
+        verify.dump = flag,
+        "FILE.OFFSET.received, .expected and .hdr_fail are new files, never written through what has their name"
     ),
-    differs(
-        &["verify_backlog"],
-        "what is read back waits until all writes under way are over",
-        |job, v| {
-            job.verify.backlog = v.number()?;
-            Ok(())
-        },
+    field!(
+        ["verify_backlog"],
+        verify.backlog = number,
+        "what is read back waits until all writes under way are over"
     ),
-    same(&["verify_backlog_batch"], |job, v| {
-        job.verify.backlog_batch = v.number()?;
-        Ok(())
-    }),
-    differs(
-        &["verify_only"],
-        "the writes that are left out are not counted as done; of a random order, that of this engine",
-        |job, v| {
-            job.verify.only = v.flag()?;
-            Ok(())
-        },
+    field!(["verify_backlog_batch"], verify.backlog_batch = number),
+    field!(
+        ["verify_only"],
+        verify.only = flag,
+        "the writes that are left out are not counted as done; of a random order, that of this engine"
     ),
     idle(
         &["verify_async"],
@@ -98,21 +77,15 @@ pub(super) const VERIFY: &[OptionRow] = &[
         "no effect: what was written is kept in memory all the same",
         |_, v| v.flag().map(|_| ()),
     ),
-    differs(
-        &["verify_state_save"],
-        "0 unless it is asked for",
-        |job, v| {
-            job.verify.state_save = v.flag()?;
-            Ok(())
-        },
+    field!(
+        ["verify_state_save"],
+        verify.state_save = flag,
+        "0 unless it is asked for"
     ),
-    differs(
-        &["verify_state_load"],
-        "of a random order, that of this engine",
-        |job, v| {
-            job.verify.state_load = v.flag()?;
-            Ok(())
-        },
+    field!(
+        ["verify_state_load"],
+        verify.state_load = flag,
+        "of a random order, that of this engine"
     ),
 ];
 

@@ -19,18 +19,9 @@ pub(super) const ZONES: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["zonesize"], |job, v| {
-        job.extent.zones.size = v.number()?;
-        Ok(())
-    }),
-    same(&["zonecapacity"], |job, v| {
-        job.extent.zones.capacity = v.number()?;
-        Ok(())
-    }),
-    same(&["zonerange"], |job, v| {
-        job.extent.zones.range = v.number()?;
-        Ok(())
-    }),
+    field!(["zonesize"], extent.zones.size = number),
+    field!(["zonecapacity"], extent.zones.capacity = number),
+    field!(["zonerange"], extent.zones.range = number),
     differs(
         &["zoneskip"],
         "with zonemode=zbd it goes round within the job's part (fio 3.33: on behind it)",
@@ -44,10 +35,7 @@ pub(super) const ZONES: &[OptionRow] = &[
             Ok(())
         },
     ),
-    same(&["read_beyond_wp"], |job, v| {
-        job.extent.zones.reads_beyond = v.flag()?;
-        Ok(())
-    }),
+    field!(["read_beyond_wp"], extent.zones.reads_beyond = flag),
     same(&["max_open_zones"], |job, v| {
         job.extent.zones.most_open = open_zones(v)?;
         Ok(())
@@ -56,10 +44,7 @@ pub(super) const ZONES: &[OptionRow] = &[
         job.extent.zones.job_most_open = open_zones(v)?;
         Ok(())
     }),
-    same(&["ignore_zone_limits"], |job, v| {
-        job.extent.zones.ignores_limits = v.flag()?;
-        Ok(())
-    }),
+    field!(["ignore_zone_limits"], extent.zones.ignores_limits = flag),
     same(&["zone_reset_threshold"], |job, v| {
         job.extent.zones.reset_from = share(v)?;
         Ok(())

@@ -5,8 +5,9 @@ use fathom_model::Exit;
 
 use super::plan::Plan;
 use super::{Args, COMMAND, show_report};
+use crate::cmd::Global;
 use crate::cmd::hosts::{HostVariables, HostedPlan, least, listed, refuse, usage};
-use crate::cmd::{Global, planned};
+use crate::cmd::planned::sent;
 
 /// Runs the command on all machines.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
@@ -31,7 +32,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     HostVariables::are_named(&args.clients.var, &named)?;
     let kept = plan.kept(args, None)?;
     let job = HostsJob {
-        plan: serde_json::to_value(planned::Plan::Job(kept.clone()))?,
+        plan: sent(&kept)?,
         steps: plan.steps.iter().map(|step| step.name.clone()).collect(),
         least,
         allow_same_host: args.clients.allow_same_host,

@@ -27,10 +27,11 @@ use serde_json::{Map, Value, json};
 
 use crate::cmd::hosts::{HostVariables, SharedHosts};
 use crate::cmd::job::Setting;
+use crate::cmd::planned::{self, RequestKind, RunRequest};
 use crate::cmd::run::failed;
 use crate::cmd::run::screen::{observed, observed_in_place};
 use crate::cmd::run_args::RunArgs;
-use crate::cmd::{ExitError, Global, dry, header_facts, nothing_left, planned};
+use crate::cmd::{ExitError, Global, dry, header_facts, nothing_left};
 use crate::format::FioOutputFormat;
 use crate::live::{LiveLines, LiveOptions};
 use crate::{out, signals};
@@ -184,10 +185,17 @@ fn may_print_to(path: &Path, formats: &[FioOutputFormat]) -> anyhow::Result<()> 
     existing::check_output(path, json).map_err(|why| ExitError::new(Exit::Refused, why).into())
 }
 
-impl JobPlan {
-    /// Runs it, into a new record or the one to go on with.
-    pub fn run(
-        self,
+impl RequestKind for JobPlan {
+    const NAME: &'static str = "job";
+}
+
+impl RunRequest for JobPlan {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+
+    fn run(
+        self: Box<Self>,
         global: &Global,
         record: Option<PathBuf>,
         dry_run: bool,
@@ -196,6 +204,12 @@ impl JobPlan {
         self.go(global, plan, record, Output::default(), dry_run)
     }
 
+    fn job(&self) -> Option<&Self> {
+        Some(self)
+    }
+}
+
+impl JobPlan {
     fn go(
         self,
         global: &Global,
@@ -205,7 +219,7 @@ impl JobPlan {
         dry_run: bool,
     ) -> anyhow::Result<Exit> {
         let placed = self.placed()?;
-        let kept = planned::Plan::Job(placed.clone()).kept()?;
+        let kept = planned::kept(&placed)?;
         let repeat = |steps: Vec<JobStep>| -> Box<dyn Script> { Box::new(Jobs(steps)) };
         let what = (COMMAND, kept);
         let (ran, steps) =
