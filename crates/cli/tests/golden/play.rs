@@ -180,6 +180,9 @@ impl Play {
                 let bytes = fs::read(self.path().join(&file)).unwrap();
                 let text = String::from_utf8(bytes).unwrap();
                 self.head(&format!("file {file}"));
+                let is_second = text.len() == 11 && text.trim_end().parse::<u64>().is_ok();
+                // Times in it are the same by now.
+                let text = self.normal(&text);
                 if let Some(same) = self.texts.get(&text) {
                     self.add(&format!("as {same}\n"));
                     continue;
@@ -188,8 +191,6 @@ impl Play {
                     let name = self.normal(&file);
                     self.texts.insert(text.clone(), name);
                 }
-                let is_second = text.len() == 11 && text.trim_end().parse::<u64>().is_ok();
-                let text = self.normal(&text);
                 self.add(&if is_second {
                     "EPOCH\n".to_owned()
                 } else {
