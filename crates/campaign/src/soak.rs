@@ -27,8 +27,11 @@ pub fn periods_in(hours: f64, longest: Duration) -> (u32, Duration) {
     )
 }
 
-/// Runs the same job file so often; the steps have the names of periods.
-pub fn script(step: &JobStep, times: u32) -> Jobs {
+/// Runs the job file so often; the steps have the names of periods.
+pub fn script(steps: &[JobStep], times: u32) -> Jobs {
+    let Some(step) = steps.first() else {
+        return Jobs(Vec::new());
+    };
     let period = |number| {
         let name = period_name(number);
         JobStep {

@@ -97,6 +97,16 @@ impl RunOptions {
         }
     }
 
+    /// Those of a part of a run: the limits are those of the whole.
+    #[must_use]
+    pub fn of_part(&self) -> Self {
+        Self {
+            max_time: None,
+            max_written: None,
+            ..self.clone()
+        }
+    }
+
     /// Takes over what `given` says. What confirms devices is added.
     ///
     /// # Errors

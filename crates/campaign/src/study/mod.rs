@@ -217,7 +217,7 @@ fn options(reading: &mut StudyReader, root: &TomlNode) -> StudyOptions {
 
 /// The options of every run, read as the command line reads them.
 fn run_options(reading: &mut StudyReader, root: &TomlNode) -> RunOptions {
-    let mut all = vec!["run".to_owned()];
+    let mut options = RunOptions::default();
     for key in OPTIONS.iter() {
         let Some(node) = root.get(key.name) else {
             continue;
@@ -233,8 +233,9 @@ fn run_options(reading: &mut StudyReader, root: &TomlNode) -> RunOptions {
             }
             _ => vec![word(&text(node))],
         };
-        match parsed(&[&["run".to_owned()], &words[..]].concat()) {
-            Ok(_) => all.extend(words),
+        let read = parsed(&words).and_then(|one| options.over(&one).map_err(|e| e.to_string()));
+        match read {
+            Ok(()) => {}
             // What does not have the form of the key has been told.
             Err(said) if reading.fits(key.form, node).is_ok() => {
                 reading.fault_of(root, key.name, said);
@@ -242,7 +243,6 @@ fn run_options(reading: &mut StudyReader, root: &TomlNode) -> RunOptions {
             Err(_) => {}
         }
     }
-    let options = parsed(&all).unwrap_or_default();
     if let Some(sim) = root.get("sim").filter(|_| !options.is_simulated()) {
         let said = "sim describes a simulated device: set engine = \"sim\", too";
         reading.fault(sim.span.start, said);
@@ -253,7 +253,7 @@ fn run_options(reading: &mut StudyReader, root: &TomlNode) -> RunOptions {
 }
 
 fn parsed(words: &[String]) -> Result<RunOptions, String> {
-    let command = RunOptions::augment_args(clap::Command::new("run"));
+    let command = RunOptions::augment_args(clap::Command::new("run").no_binary_name(true));
     let read = command.try_get_matches_from(words);
     let read = read.and_then(|found| RunOptions::from_arg_matches(&found));
     read.map_err(|error| {

@@ -37,11 +37,7 @@ impl StudyPrecondition {
         };
         let config = config.map_err(input)?;
         let overrides = Overrides {
-            options: RunOptions {
-                max_time: None,
-                max_written: None,
-                ..options.clone()
-            },
+            options: options.of_part(),
             ..Overrides::default()
         };
         let settings = plan::settings(&config, &overrides).map_err(input)?;
@@ -384,9 +380,7 @@ impl Study {
         let overrides = Overrides {
             options: RunOptions {
                 destroy: Vec::new(),
-                max_time: None,
-                max_written: None,
-                ..options.clone()
+                ..options.of_part()
             },
             interval: self.options.interval,
             dut: self.targets.path.clone(),
@@ -408,8 +402,9 @@ impl Study {
                     "the campaign in {folder} has changed since the plan file was read\n  to do: fathom run the plan file again"
                 ));
             }
-            let own = plan.settings.options.engine().name();
-            if options.engine.is_none() && own != EngineName::Auto.name() {
+            let own = plan.settings.options.engine();
+            if options.engine.is_none() && own != EngineName::Auto {
+                let own = own.name();
                 return refused(format!(
                     "{folder} is configured with ENGINE_{}, and one engine runs all steps\n  to do: engine = \"{own}\" in the plan file",
                     own.to_uppercase()

@@ -99,7 +99,7 @@ fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Option<Exit>> {
     let runs = folder.join(RUNS);
     if !plan.is_null() {
         let mut request = planned::read(plan).map_err(|e| usage(e.to_string()))?;
-        planned::be_on(request.as_mut(), &host, folder)?;
+        request.be_on(&host, folder)?;
         let global = Global::of_agent(runs);
         return request.run(&global, None, false).map(Some);
     }

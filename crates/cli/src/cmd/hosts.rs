@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::dry::{DryHosts, DryRun, SentFile, quoted};
+use super::job::run::JobPlan;
 use super::planned::{RequestKind, sent};
 use super::run::screen::observed_in_place;
 use super::{ExitError, Global};
@@ -96,6 +97,35 @@ impl HostArgs {
             ..HostsJob::default()
         };
         Ok((names, job))
+    }
+
+    /// Runs jobs that are repeated on the machines, each step of these names at once.
+    pub fn repeated<R: RequestKind>(
+        &self,
+        global: &Global,
+        (request, job): (&R, &JobPlan),
+        command: &str,
+        steps: Vec<String>,
+        dry_run: bool,
+    ) -> anyhow::Result<HostedRun> {
+        let (names, hosts_job) = self.job(request, steps)?;
+        let files = job.files.iter();
+        let files = files.map(|file| (file.file_name.clone(), file.text.clone()));
+        let hosted = HostedPlan {
+            names: &names,
+            job: &hosts_job,
+            name: &job.name,
+            command,
+            options: &job.options,
+            job_files: files.collect(),
+            notes: Vec::new(),
+        };
+        hosted.run(global, dry_run)
+    }
+
+    /// What is known of variables, where the jobs run on other machines.
+    pub fn elsewhere(&self) -> anyhow::Result<Option<HostVariables>> {
+        self.is_given().then(|| self.variables()).transpose()
     }
 
     /// What is known of variables for each of them.
@@ -209,7 +239,7 @@ pub struct HostedPlan<'h> {
     pub name: &'h str,
     /// The command in records.
     pub command: &'h str,
-    /// What it is told.
+    /// The options of the run.
     pub options: &'h RunOptions,
     /// Job files that its record keeps: name and text.
     pub job_files: Vec<(String, String)>,

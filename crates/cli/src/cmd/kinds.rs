@@ -22,8 +22,7 @@ pub trait KindArgs: Args + 'static {
 
 /// A kind of run.
 pub struct RunKind {
-    /// Its command, as people type it; one that runs several kinds stands in none of their
-    /// rows.
+    /// Its command, as people type it; `None` for a kind that `fathom run` runs.
     pub command: Option<&'static str>,
     define: fn(Command) -> Command,
     parse: fn(&ArgMatches) -> Result<Call, clap::Error>,

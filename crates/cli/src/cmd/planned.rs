@@ -3,7 +3,6 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context as _;
 use fathom_flow::RunOptions;
 use fathom_model::Exit;
 use fathom_sheet::answer::RunAnswer;
@@ -39,9 +38,14 @@ pub trait RunRequest: Debug {
         None
     }
 
-    /// Makes it that of a machine which another Fathom drives and calls `host`, with what it
-    /// makes in this `folder`.
-    fn be_on(&mut self, _host: &str, _folder: &Path, _here: PathBuf) {}
+    /// Makes it the request of a machine that another Fathom drives and calls `host`; what it
+    /// makes goes into this `folder`.
+    ///
+    /// # Errors
+    /// When it needs the current folder, and that is gone.
+    fn be_on(&mut self, _host: &str, _folder: &Path) -> anyhow::Result<()> {
+        Ok(())
+    }
 
     /// Confirms the devices that its own text confirms: that text is the user's word for every
     /// start.
@@ -94,19 +98,9 @@ pub fn read(value: Value) -> serde_json::Result<Box<dyn RunRequest>> {
     match kinds::KINDS.iter().find(|row| row.request == Some(kind)) {
         Some(row) => (row.read)(value),
         None => Err(serde_json::Error::custom(format!(
-            "there is no kind of run '{kind}'"
+            "unknown kind of run '{kind}'"
         ))),
     }
-}
-
-/// Makes a request that of a machine which another Fathom drives.
-///
-/// # Errors
-/// When there is no current folder.
-pub fn be_on(request: &mut dyn RunRequest, host: &str, folder: &Path) -> anyhow::Result<()> {
-    let here = std::env::current_dir().context("the current folder is gone")?;
-    request.be_on(host, folder, here);
-    Ok(())
 }
 
 /// Refuses to go on with a request on other machines than those of its record.

@@ -1,6 +1,6 @@
 //! `fathom repeat`: a job file several times, and how far its figures vary.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fathom_analysis::student::quantile;
 use fathom_campaign::soak::{PeriodFigures, period_name, periods, script};
@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Global;
-use super::hosts::{HostArgs, HostedPlan};
+use super::hosts::HostArgs;
 use super::job::run as job;
 use super::kinds::KindArgs;
 use super::planned::{RequestKind, RunRequest, kept};
@@ -47,18 +47,18 @@ pub struct Args {
 
 impl KindArgs for Args {
     fn run(&self, global: &Global) -> anyhow::Result<Exit> {
-        let elsewhere = match self.hosts.is_given() {
-            true => Some(self.hosts.variables()?),
-            false => None,
-        };
+        let (options, elsewhere) = (self.run.options()?, self.hosts.elsewhere()?);
         let plan = RepeatPlan {
-            job: job::JobPlan::of_file(&self.file, &[], self.run.options()?, elsewhere)?,
+            job: job::JobPlan::of_file(&self.file, &[], options, elsewhere)?,
             times: self.times,
         };
-        match self.hosts.is_given() {
-            true => plan.on_hosts(global, &self.hosts, self.run.dry_run),
-            false => Box::new(plan).run(global, None, self.run.dry_run),
+        if !self.hosts.is_given() {
+            return Box::new(plan).run(global, None, self.run.dry_run);
         }
+        let steps = (1..=self.times).map(period_name).collect();
+        let what = (&plan, &plan.job);
+        let ran = (self.hosts).repeated(global, what, COMMAND, steps, self.run.dry_run)?;
+        ran.show(&|dir| show(global, &fathom_document::read(dir)?))
     }
 }
 
@@ -89,34 +89,13 @@ impl RunRequest for RepeatPlan {
         let times = self.times;
         let job = self.job;
         let ran = job.repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
-            let all = steps.first().map(|step| script(step, times));
-            Box::new(all.unwrap_or(fathom_flow::Jobs(Vec::new())))
+            Box::new(script(&steps, times))
         })?;
         ran.shown(|dir| show(global, &fathom_document::read(dir)?))
     }
 
     fn job(&self) -> Option<&job::JobPlan> {
         Some(&self.job)
-    }
-}
-
-impl RepeatPlan {
-    fn on_hosts(self, global: &Global, hosts: &HostArgs, dry_run: bool) -> anyhow::Result<Exit> {
-        let steps = (1..=self.times).map(period_name).collect();
-        let (names, job) = hosts.job(&self, steps)?;
-        let files = self.job.files.iter();
-        let files = files.map(|file| (file.file_name.clone(), file.text.clone()));
-        let hosted = HostedPlan {
-            names: &names,
-            job: &job,
-            name: &self.job.name,
-            command: COMMAND,
-            options: &self.job.options,
-            job_files: files.collect(),
-            notes: Vec::new(),
-        };
-        let ran = hosted.run(global, dry_run)?;
-        ran.show(&|dir: &Path| show(global, &fathom_document::read(dir)?))
     }
 }
 

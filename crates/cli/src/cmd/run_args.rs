@@ -19,7 +19,7 @@ pub struct RunArgs {
 }
 
 impl RunArgs {
-    /// What a run on one device is told.
+    /// The options of a run on one device.
     ///
     /// # Errors
     /// Options that make no sense together.

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Global;
-use super::hosts::{HostArgs, HostedPlan};
+use super::hosts::HostArgs;
 use super::job::{Setting, run as job};
 use super::kinds::KindArgs;
 use super::planned::{RequestKind, RunRequest, kept};
@@ -79,21 +79,20 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         value: Some(value.to_owned()),
     };
     let settings = [set("time_based", "1"), set("runtime", &format!("{ms}ms"))];
-    let elsewhere = match args.hosts.is_given() {
-        true => Some(args.hosts.variables()?),
-        false => None,
-    };
-    let options = args.run.options()?;
+    let (options, elsewhere) = (args.run.options()?, args.hosts.elsewhere()?);
     let job = job::JobPlan::of_file(&args.file, &settings, options, elsewhere)?;
     let plan = SoakPlan {
         job,
         period,
         periods,
     };
-    match args.hosts.is_given() {
-        true => plan.on_hosts(global, &args.hosts, args.run.dry_run),
-        false => Box::new(plan).run(global, None, args.run.dry_run),
+    if !args.hosts.is_given() {
+        return Box::new(plan).run(global, None, args.run.dry_run);
     }
+    let steps = (1..=periods).map(soak::period_name).collect();
+    let what = (&plan, &plan.job);
+    let ran = (args.hosts).repeated(global, what, COMMAND, steps, args.run.dry_run)?;
+    ran.show(&|dir| show(global, &fathom_document::read(dir)?, period))
 }
 
 impl RequestKind for SoakPlan {
@@ -117,41 +116,13 @@ impl RunRequest for SoakPlan {
         let ran = self
             .job
             .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
-                let step = steps.first().cloned();
-                Box::new(step.map_or_else(
-                    || fathom_flow::Jobs(Vec::new()),
-                    |step| soak::script(&step, periods),
-                ))
+                Box::new(soak::script(&steps, periods))
             })?;
         ran.shown(|dir| show(global, &fathom_document::read(dir)?, period))
     }
 
     fn job(&self) -> Option<&job::JobPlan> {
         Some(&self.job)
-    }
-}
-
-impl SoakPlan {
-    /// Runs it on several machines, each period at once.
-    fn on_hosts(self, global: &Global, hosts: &HostArgs, dry_run: bool) -> anyhow::Result<Exit> {
-        let options = self.job.options.clone();
-        let text = self.job.files.first();
-        let text = text.map(|file| (file.file_name.clone(), file.text.clone()));
-        let (period, name) = (self.period, self.job.name.clone());
-        let steps = (1..=self.periods).map(soak::period_name).collect();
-        let (names, job) = hosts.job(&self, steps)?;
-        let hosted = HostedPlan {
-            names: &names,
-            job: &job,
-            name: &name,
-            command: COMMAND,
-            options: &options,
-            job_files: text.into_iter().collect(),
-            notes: Vec::new(),
-        };
-        hosted
-            .run(global, dry_run)?
-            .show(&|dir| show(global, &fathom_document::read(dir)?, period))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use fathom_campaign::study::{Study, StudyScript, evaluate, exit};
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::{Ending, Flow, KeptPlan, RunOptions};
@@ -87,8 +88,10 @@ impl RunRequest for StudyPlan {
         self.conclude(global, &finish.dir, reason, finish.exit())
     }
 
-    fn be_on(&mut self, host: &str, _folder: &Path, here: PathBuf) {
+    fn be_on(&mut self, host: &str, _folder: &Path) -> anyhow::Result<()> {
+        let here = std::env::current_dir().context("the current folder is gone")?;
         self.study.be_on(host, here);
+        Ok(())
     }
 
     fn confirm_as_written(&mut self) {

@@ -25,7 +25,8 @@ const SELDOM: Duration = Duration::from_secs(60);
 /// Readings in shorter intervals would be of counters that have not moved: the kernel
 /// counts CPU time in ticks of 10 ms.
 const LEAST: Duration = Duration::from_millis(200);
-/// What begins with the engine, and is known once it has ended: 0 is told, too.
+/// Counters that start with the engine and are read after it has ended. A count of 0 is
+/// recorded, too.
 const WITH_ENGINE: [&str; 2] = ["job.read_bytes", "job.loop_read_bytes"];
 
 /// How much is read.

@@ -108,11 +108,7 @@ impl SharedHosts {
         };
         let each = JobPlan {
             // Of all of them together, and told here.
-            options: RunOptions {
-                max_time: None,
-                max_written: None,
-                ..plan.options.clone()
-            },
+            options: plan.options.of_part(),
             notes: Vec::new(),
             work_dir: None,
             hosts: None,

@@ -77,8 +77,9 @@ impl RunRequest for PrioPlan {
         conclude(global, &finish)
     }
 
-    fn be_on(&mut self, _host: &str, folder: &Path, _here: PathBuf) {
+    fn be_on(&mut self, _host: &str, folder: &Path) -> anyhow::Result<()> {
         self.config.outdir = Some(folder.join("out"));
+        Ok(())
     }
 }
 

@@ -154,8 +154,9 @@ impl RunRequest for CampaignRequest {
         Self::run(*self, global, dry_run)
     }
 
-    fn be_on(&mut self, _host: &str, folder: &Path, _here: PathBuf) {
+    fn be_on(&mut self, _host: &str, folder: &Path) -> anyhow::Result<()> {
         self.which.dir = folder.to_owned();
+        Ok(())
     }
 }
 
