@@ -142,7 +142,7 @@ def makefile(source):
 
 PROGRAM = r'"([a-z][\w.+-]*)"'
 RUST = re.compile("|".join([
-    rf"(?:Command::new|(?<![.\w])(?:program|which|said))\(\s*{PROGRAM}",
+    rf"(?:(?<!clap::)Command::new|(?<![.\w])(?:program|which|said))\(\s*{PROGRAM}",
     rf"(?<![\w.])run\(\s*{PROGRAM},\s*&\[",
     rf'(?<!\w)\(\s*{PROGRAM},\s*&\[\s*"-',  # of a list of programs with options
     rf'{PROGRAM},\s*\["-',
