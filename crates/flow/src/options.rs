@@ -63,6 +63,11 @@ pub struct RunOptions {
 }
 
 impl RunOptions {
+    /// A command of these options alone: what their names, forms and help are read from.
+    pub fn command() -> clap::Command {
+        <Self as clap::Args>::augment_args(clap::Command::new("run")).no_binary_name(true)
+    }
+
     /// Which engine runs the jobs.
     pub fn engine(&self) -> EngineName {
         self.engine.unwrap_or_default()

@@ -4,7 +4,6 @@
 
 use std::sync::LazyLock;
 
-use clap::Args as _;
 use fathom_flow::RunOptions;
 
 /// What a key takes.
@@ -84,7 +83,7 @@ const MANY: u64 = u32::MAX as u64;
 
 /// The options of every run, from their one declaration.
 pub(super) static OPTIONS: LazyLock<Vec<StudyKey>> = LazyLock::new(|| {
-    let command = RunOptions::augment_args(clap::Command::new("run"));
+    let command = RunOptions::command();
     command.get_arguments().map(of_argument).collect()
 });
 

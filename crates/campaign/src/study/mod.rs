@@ -13,7 +13,7 @@ use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args as _, FromArgMatches as _};
+use clap::FromArgMatches as _;
 use fathom_flow::RunOptions;
 use serde::{Deserialize, Serialize};
 
@@ -253,7 +253,7 @@ fn run_options(reading: &mut StudyReader, root: &TomlNode) -> RunOptions {
 }
 
 fn parsed(words: &[String]) -> Result<RunOptions, String> {
-    let command = RunOptions::augment_args(clap::Command::new("run").no_binary_name(true));
+    let command = RunOptions::command();
     let read = command.try_get_matches_from(words);
     let read = read.and_then(|found| RunOptions::from_arg_matches(&found));
     read.map_err(|error| {

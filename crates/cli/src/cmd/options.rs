@@ -5,9 +5,7 @@ use std::error::Error as _;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
-use clap::{
-    Arg, ArgAction, ArgMatches, Args as _, Command, CommandFactory as _, FromArgMatches as _,
-};
+use clap::{Arg, ArgAction, ArgMatches, Command, CommandFactory as _, FromArgMatches as _};
 use fathom_analysis::snia::SniaTest;
 use fathom_flow::RunOptions;
 use fathom_model::Exit;
@@ -99,7 +97,7 @@ impl GivenOptions {
         });
         let taken = taken.unwrap_or_default();
         let command = kind.strip_prefix("resume ").unwrap_or(kind);
-        let runs = RunOptions::augment_args(Command::new("run"));
+        let runs = RunOptions::command();
         let is_of_run = |name: &str| {
             let mut all = runs.get_arguments();
             taken.contains(&"*") && all.any(|arg| arg.get_long() == Some(name))
@@ -250,7 +248,7 @@ mod tests {
     ];
     /// What all of them take with one meaning, or say why not.
     fn options() -> Vec<String> {
-        let runs = RunOptions::augment_args(Command::new("run"));
+        let runs = RunOptions::command();
         let of_runs = runs.get_arguments().filter_map(|arg| arg.get_long());
         let before = ["dry-run", "json", "hosts"].into_iter();
         let all = before
