@@ -10,10 +10,12 @@ use serde::{Deserialize, Serialize};
 
 pub mod device;
 mod folder;
+mod load;
 mod ready;
 mod script;
 
 pub use folder::{ResultFolder, STATISTICS, raw_dir};
+pub use load::{Depths, PrioLoad, Rw, Split, split};
 pub use ready::PrioReady;
 pub use script::PrioScript;
 
@@ -30,14 +32,9 @@ const ETIME: u32 = 62;
 pub struct PrioConfig {
     /// The device.
     pub dev: PathBuf,
-    /// Size of an I/O in bytes.
-    pub bs: u64,
-    /// Ramp time of each measurement, in seconds.
-    pub ramptime: u32,
-    /// Run time of each measurement, in seconds.
-    pub runtime: u32,
-    /// Queue depths, in the order in which they are measured.
-    pub depths: Vec<u32>,
+    /// What each measurement is.
+    #[serde(flatten)]
+    pub load: PrioLoad,
     /// Folder for the results, which must not exist; `None`: one in the home folder.
     pub outdir: Option<PathBuf>,
     /// In the order in which they are measured.
@@ -46,61 +43,7 @@ pub struct PrioConfig {
     pub t2a: Option<String>,
     /// The text of the page with the limits of writes; `None`: the shipped one.
     pub t2b: Option<String>,
-    /// What the I/Os are.
-    pub rw: Rw,
 }
-
-/// What the I/Os are.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Rw {
-    /// Reads at random.
-    #[default]
-    #[serde(rename = "randread")]
-    RandRead,
-    /// Reads in order.
-    #[serde(rename = "read")]
-    Read,
-    /// Writes at random.
-    #[serde(rename = "randwrite")]
-    RandWrite,
-    /// Writes in order.
-    #[serde(rename = "write")]
-    Write,
-    /// Half of each, at random.
-    #[serde(rename = "randrw")]
-    RandMix,
-    /// Half of each, in order.
-    #[serde(rename = "rw")]
-    Mix,
-}
-
-impl Rw {
-    /// fio's word, which is also the job's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::RandRead => "randread",
-            Self::Read => "read",
-            Self::RandWrite => "randwrite",
-            Self::Write => "write",
-            Self::RandMix => "randrw",
-            Self::Mix => "rw",
-        }
-    }
-
-    /// Whether there are reads.
-    pub fn reads(self) -> bool {
-        !matches!(self, Self::RandWrite | Self::Write)
-    }
-
-    /// Whether there are writes.
-    pub fn writes(self) -> bool {
-        !matches!(self, Self::RandRead | Self::Read)
-    }
-}
-
-/// Numbers of limits with the percentage of I/Os that name them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Split(pub Vec<(u8, u8)>);
 
 /// One workload with what it needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -182,12 +125,12 @@ impl PrioWorkload {
 impl PrioConfig {
     /// The job file of one measurement.
     fn job(&self, workload: &PrioWorkload, depth: u32) -> String {
-        let rw = self.rw.name();
+        let rw = self.load.rw.name();
         let mut options = vec![
             ("filename", self.dev.display().to_string()),
             ("allow_file_create", "0".to_owned()),
             ("rw", rw.to_owned()),
-            ("bs", self.bs.to_string()),
+            ("bs", self.load.bs.to_string()),
             ("ioengine", "libaio".to_owned()),
             ("iodepth", depth.to_string()),
             ("numjobs", "1".to_owned()),
@@ -195,13 +138,13 @@ impl PrioConfig {
             ("group_reporting", "1".to_owned()),
             ("random_generator", "tausworthe64".to_owned()),
             ("time_based", "1".to_owned()),
-            ("ramp_time", self.ramptime.to_string()),
-            ("runtime", self.runtime.to_string()),
+            ("ramp_time", self.load.ramptime.to_string()),
+            ("runtime", self.load.runtime.to_string()),
             ("write_lat_log", format!("{rw}.log")),
             ("per_job_logs", "0".to_owned()),
             ("log_prio", "1".to_owned()),
         ];
-        options.extend(workload.options(self.bs));
+        options.extend(workload.options(self.load.bs));
         let lines = options
             .iter()
             .map(|(name, value)| format!("{name}={value}\n"));
@@ -224,12 +167,12 @@ impl PrioConfig {
     /// One measurement as a point of its curve.
     pub fn point(&self, workload: &PrioWorkload, depth: u32) -> Point {
         let mut settings = BTreeMap::from([
-            ("rw".to_owned(), self.rw.name().to_owned()),
-            ("bs".to_owned(), self.bs.to_string()),
+            ("rw".to_owned(), self.load.rw.name().to_owned()),
+            ("bs".to_owned(), self.load.bs.to_string()),
             ("iodepth".to_owned(), depth.to_string()),
             ("numjobs".to_owned(), "1".to_owned()),
         ]);
-        let own = workload.options(self.bs).into_iter();
+        let own = workload.options(self.load.bs).into_iter();
         let own = own.filter(|(name, _)| name.starts_with("cmdprio"));
         settings.extend(own.map(|(name, value)| (name.to_owned(), value)));
         Point {
@@ -243,7 +186,7 @@ impl PrioConfig {
 
     /// All measurements, in their order.
     pub fn measurements(&self) -> impl Iterator<Item = (&PrioWorkload, u32)> {
-        let depths = self.depths.iter().copied();
+        let depths = self.load.depths.0.iter().copied();
         let workloads = self.workloads.iter();
         workloads.flat_map(move |workload| depths.clone().map(move |depth| (workload, depth)))
     }

@@ -102,11 +102,11 @@ impl PrioReady {
             "device": device,
             "system": system,
             "options": {
-                "rw": config.rw.name(),
-                "bs": config.bs,
-                "ramptime_s": config.ramptime,
-                "runtime_s": config.runtime,
-                "iodepths": config.depths,
+                "rw": config.load.rw.name(),
+                "bs": config.load.bs,
+                "ramptime_s": config.load.ramptime,
+                "runtime_s": config.load.runtime,
+                "iodepths": config.load.depths,
             },
             "limits": limits,
             "workloads": workloads,
@@ -116,7 +116,7 @@ impl PrioReady {
 
     /// What the I/Os of a workload ask for.
     fn words(&self, workload: &PrioWorkload) -> String {
-        let rw = self.config.rw;
+        let rw = self.config.load.rw;
         // Of a mix there are two limits of a number.
         let kind = match (rw.reads(), rw.writes()) {
             (true, false) => Some(CdlPage::T2a),
@@ -174,7 +174,13 @@ fn checked(
     if let Err(error) = fs::File::open(dev) {
         return Err(RunError::Missing(format!("{}: {error}", dev.display())));
     }
-    let kinds = device::check(&info, system, &config.workloads, config.rw, &KernelDevices)?;
+    let kinds = device::check(
+        &info,
+        system,
+        &config.workloads,
+        config.load.rw,
+        &KernelDevices,
+    )?;
     Ok(Rc::new(SwitchedDisk {
         node,
         info,

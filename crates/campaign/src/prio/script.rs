@@ -51,7 +51,7 @@ impl PrioScript {
         Self {
             steps: steps.collect(),
             switched: of_disk.unwrap_or_default(),
-            depths: config.depths.len(),
+            depths: config.load.depths.0.len(),
             first: 1,
         }
     }

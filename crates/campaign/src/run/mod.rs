@@ -332,14 +332,19 @@ impl<'p> ReadyCampaign<'p> {
         self.record.as_deref()
     }
 
+    /// What it is made of.
+    pub fn plan(&self) -> &'p ResolvedCampaign {
+        self.plan
+    }
+
     /// The engine that runs the points.
     pub fn selected(&self) -> &EngineHandle {
         &self.checked.selected
     }
 
     /// What stands against writing to the target.
-    pub fn refusal(self) -> Option<RunError> {
-        self.checked.refusal
+    pub fn refusal(&self) -> Option<&RunError> {
+        self.checked.refusal.as_ref()
     }
 
     /// What is to be known of the run.

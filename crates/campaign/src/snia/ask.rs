@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fathom_analysis::snia::{CacheSetting, DriveClass, Setup, SniaTest};
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
-use fathom_device::purge::Want;
+use fathom_device::purge::{PurgeMethods, Want};
 use fathom_engine_sim::Sim;
 use fathom_flow::error::RunError;
 use fathom_model::environment::BlockDevice;
@@ -24,14 +24,35 @@ pub struct SniaAsk {
     pub class: DriveClass,
     /// What is otherwise than in the specification.
     pub wanted: SniaChoices,
-    /// How the device is purged first; `None`: in the best way.
+    /// How it is run.
+    #[serde(flatten)]
+    pub how: SniaHow,
+}
+
+/// How a test is run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
+#[command(next_help_heading = "How it is run")]
+pub struct SniaHow {
+    /// Which way to purge it: auto, nvme-format, blkdiscard, overwrite, …
+    #[arg(long, value_name = "METHOD", value_parser = method, conflicts_with = "no_purge")]
     pub purge: Option<String>,
-    /// It is not purged.
+    /// Do not purge it: the figures are not those of the specification then
+    #[arg(long)]
     pub no_purge: bool,
-    /// Its write cache stays as it is.
+    /// Leave the drive's write cache as it is
+    #[arg(long)]
     pub keep_cache: bool,
-    /// The ioengine of the jobs.
+    /// The ioengine of the jobs, in fio's words
+    #[arg(long, value_name = "NAME", default_value = "libaio")]
     pub ioengine: String,
+}
+
+/// The name of a way to purge, as it was written.
+///
+/// # Errors
+/// That there is none of this name.
+pub fn method(text: &str) -> Result<String, String> {
+    text.parse::<PurgeMethods>().map(|_| text.to_owned())
 }
 
 impl Snia {
@@ -54,7 +75,7 @@ impl Snia {
         let mut setup = setup.map_err(RunError::Input)?;
         setup.fit_blocks(logical_block_bytes);
         let cache = setup.write_cache.wanted;
-        let cache = cache.filter(|_| !ask.keep_cache && simulated.is_none());
+        let cache = cache.filter(|_| !ask.how.keep_cache && simulated.is_none());
         setup.write_cache = match simulated {
             Some(_) => CacheSetting::default(),
             None => write_cache(&Sys::live(), &KernelDevices, device, cache),
@@ -72,7 +93,7 @@ impl Snia {
         device: &Path,
         destroy: &[String],
     ) -> Result<Self, RunError> {
-        let named = ask.purge.as_ref().map(|name| name.parse());
+        let named = ask.how.purge.as_ref().map(|name| name.parse());
         let want = Want {
             choice: named
                 .transpose()
@@ -86,13 +107,13 @@ impl Snia {
         );
         let start = PurgeAndCache {
             purging: Purging::new(device, want, destroy, &reason),
-            no_purge: ask.no_purge.then(|| "--no-purge".to_owned()),
+            no_purge: ask.how.no_purge.then(|| "--no-purge".to_owned()),
             cache: setup.write_cache.wanted,
         };
         Ok(Self {
             setup,
             dut: device.to_owned(),
-            ioengine: ask.ioengine.clone(),
+            ioengine: ask.how.ioengine.clone(),
             start: Rc::new(start),
         })
     }

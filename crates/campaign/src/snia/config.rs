@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
+use clap::builder::TypedValueParser as _;
 use fathom_analysis::snia::{DriveClass, Setup, SniaTest, TrackedVariable};
+use fathom_flow::options::duration;
 use fathom_jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
 use serde::{Deserialize, Serialize};
@@ -11,50 +13,79 @@ use serde::{Deserialize, Serialize};
 use crate::CampaignError;
 
 /// What is wanted otherwise than in the specification; `None`: as it is there.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
+#[command(next_help_heading = "Different from the specification (the report says so)")]
 pub struct SniaChoices {
-    /// The part of the device that is used: `75%`, or a size in bytes: `8g`.
+    /// Short instead of right: cells of a second, 4 MiB, one fill, two or three rounds
+    #[arg(long)]
+    pub debug: bool,
+    /// Active range: a part such as 75%, or a size such as 8g
+    #[arg(long = "range", value_name = "RANGE")]
     pub active_range: Option<String>,
-    /// I/Os that each thread keeps under way.
+    /// I/Os that each thread keeps in flight
+    #[arg(long, value_name = "N")]
     pub iodepth: Option<u32>,
-    /// Threads.
+    /// Threads
+    #[arg(long = "threads", value_name = "N")]
     pub jobs: Option<u32>,
-    /// How often the range is filled.
+    /// How often the range is filled before the rounds
+    #[arg(long = "fills", value_name = "N")]
     pub fill_loops: Option<u32>,
     /// Block size of the fill: `128k`.
+    #[arg(skip)]
     pub fill_block: Option<String>,
-    /// Reads/writes in percent: `100/0,65/35`.
+    /// IOPS: the mixes, reads/writes in percent: 100/0,65/35,0/100
+    #[arg(long, value_name = "LIST")]
     pub mixes: Option<String>,
-    /// Block sizes: `1024k,4k,512`.
+    /// IOPS: the block sizes: 1024k,64k,4k
+    #[arg(long, value_name = "LIST")]
     pub blocks: Option<String>,
-    /// Time of a cell.
+    /// Time of a cell (write saturation: of a sample)
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub cell: Option<Duration>,
-    /// Time of the histogram.
+    /// Time of the histogram
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub histogram: Option<Duration>,
     /// Time between two samples.
+    #[arg(skip)]
     pub interval: Option<Duration>,
-    /// Rounds of the window.
+    /// Rounds of the measurement window
+    #[arg(long, value_name = "N")]
     pub window: Option<usize>,
-    /// Rounds after which it is not attained.
+    /// Rounds after which steady state is not attained
+    #[arg(long, value_name = "N")]
     pub max_rounds: Option<usize>,
-    /// It goes on beyond them.
+    /// Go on beyond them, with a warning, until it is
+    #[arg(long)]
     pub soft: bool,
-    /// Limit of the data excursion in percent.
+    /// Limit of the data excursion, in percent of the average
+    #[arg(long = "data-limit", value_name = "PERCENT")]
     pub data_percent: Option<f64>,
-    /// Limit of the slope excursion in percent.
+    /// Limit of the slope excursion, in percent of the average
+    #[arg(long = "slope-limit", value_name = "PERCENT")]
     pub slope_percent: Option<f64>,
-    /// Which criterion decides.
+    /// fio-tests' stricter criterion decides: in every round of the window every
+    /// cell keeps fio's rule
+    #[arg(long = "all-cells", value_parser = clap::builder::BoolishValueParser::new()
+        .map(|all| if all { TrackedVariable::AllCells } else { TrackedVariable::Tracked }))]
+    #[arg(num_args = 0, default_value = "false", default_missing_value = "true")]
+    #[arg(hide_default_value = true, hide_possible_values = true)]
     pub criterion: TrackedVariable,
     /// fio's rule in a cell: distance from the mean in percent, and its window.
+    #[arg(skip)]
     pub cell_mean: (Option<f64>, Option<Duration>),
     /// fio's rule in a cell: slope in percent, and its window.
+    #[arg(skip)]
     pub cell_slope: (Option<f64>, Option<Duration>),
-    /// Write saturation: drive fills that end it.
+    /// Write saturation: drive fills that end it
+    #[arg(long, value_name = "N")]
     pub stop_fills: Option<f64>,
-    /// Write saturation: time that ends it.
+    /// Write saturation: time that ends it
+    #[arg(long = "stop-after", value_name = "TIME", value_parser = duration)]
     pub stop: Option<Duration>,
     /// Write saturation: samples that make a round of the criterion.
+    #[arg(skip)]
     pub samples_a_round: Option<usize>,
 }
 
@@ -83,6 +114,31 @@ impl SniaChoices {
         }
     }
 
+    /// With the values of [`debug`](Self::debug()) where it is to be short and nothing else
+    /// is said.
+    fn resolved(&self) -> Self {
+        let base = match self.debug {
+            true => Self::debug(),
+            false => return self.clone(),
+        };
+        let this = self.clone();
+        Self {
+            active_range: this.active_range.or(base.active_range),
+            fill_loops: this.fill_loops.or(base.fill_loops),
+            cell: this.cell.or(base.cell),
+            histogram: this.histogram.or(base.histogram),
+            window: this.window.or(base.window),
+            max_rounds: this.max_rounds.or(base.max_rounds),
+            data_percent: this.data_percent.or(base.data_percent),
+            slope_percent: this.slope_percent.or(base.slope_percent),
+            cell_mean: base.cell_mean,
+            cell_slope: base.cell_slope,
+            stop: this.stop.or(base.stop),
+            samples_a_round: base.samples_a_round,
+            ..this
+        }
+    }
+
     /// The set-up on a device of this capacity.
     ///
     /// # Errors
@@ -93,48 +149,52 @@ impl SniaChoices {
         class: DriveClass,
         capacity_bytes: u64,
     ) -> Result<Setup, String> {
+        let chosen = self.resolved();
         let mut setup = Setup::specified(test, class, capacity_bytes);
-        if let Some(range) = &self.active_range {
+        if let Some(range) = &chosen.active_range {
             setup.active_bytes = active_bytes(range, capacity_bytes)?;
         }
         let set = |place: &mut u32, value: Option<u32>| *place = value.unwrap_or(*place);
-        set(&mut setup.iodepth, self.iodepth);
-        set(&mut setup.jobs, self.jobs);
+        set(&mut setup.iodepth, chosen.iodepth);
+        set(&mut setup.jobs, chosen.jobs);
         // Write saturation begins on a purged device.
         if test != SniaTest::Wsat {
-            set(&mut setup.fill_loops, self.fill_loops);
+            set(&mut setup.fill_loops, chosen.fill_loops);
         }
-        if let Some(block) = &self.fill_block {
+        if let Some(block) = &chosen.fill_block {
             setup.fill_block_bytes = bytes(block)?;
         }
         // The others have cells of their own.
         if test == SniaTest::Iops {
-            if let Some(mixes) = &self.mixes {
+            if let Some(mixes) = &chosen.mixes {
                 setup.mixes = list(mixes, mix)?;
             }
-            if let Some(blocks) = &self.blocks {
+            if let Some(blocks) = &chosen.blocks {
                 setup.blocks = list(blocks, bytes)?;
             }
         }
         let ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        setup.cell_ms = self.cell.map_or(setup.cell_ms, ms);
+        setup.cell_ms = chosen.cell.map_or(setup.cell_ms, ms);
         if setup.histogram_ms > 0 {
-            setup.histogram_ms = self.histogram.map_or(setup.histogram_ms, ms);
+            setup.histogram_ms = chosen.histogram.map_or(setup.histogram_ms, ms);
         }
-        let interval = self.interval.map(ms);
+        let interval = chosen.interval.map(ms);
         // A short cell has samples too.
         setup.interval_ms = interval.unwrap_or((setup.cell_ms / SAMPLES).clamp(100, 1000));
-        setup.stop_ms = self.stop.map_or(setup.stop_ms, ms);
-        setup.stop_fills = self.stop_fills.unwrap_or(setup.stop_fills);
+        setup.stop_ms = chosen.stop.map_or(setup.stop_ms, ms);
+        setup.stop_fills = chosen.stop_fills.unwrap_or(setup.stop_fills);
         if test == SniaTest::Wsat {
-            setup.samples_a_round = self.samples_a_round.unwrap_or(setup.samples_a_round).max(1);
+            setup.samples_a_round = chosen
+                .samples_a_round
+                .unwrap_or(setup.samples_a_round)
+                .max(1);
         }
-        self.limits(&mut setup);
+        chosen.limits(&mut setup);
         let rule = &mut setup.cell_rule;
-        rule.mean_percent = self.cell_mean.0.unwrap_or(rule.mean_percent);
-        rule.mean_ms = self.cell_mean.1.map_or(rule.mean_ms, ms);
-        rule.slope_percent = self.cell_slope.0.unwrap_or(rule.slope_percent);
-        rule.slope_ms = self.cell_slope.1.map_or(rule.slope_ms, ms);
+        rule.mean_percent = chosen.cell_mean.0.unwrap_or(rule.mean_percent);
+        rule.mean_ms = chosen.cell_mean.1.map_or(rule.mean_ms, ms);
+        rule.slope_percent = chosen.cell_slope.0.unwrap_or(rule.slope_percent);
+        rule.slope_ms = chosen.cell_slope.1.map_or(rule.slope_ms, ms);
         check(&setup)?;
         Ok(setup)
     }

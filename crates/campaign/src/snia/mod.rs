@@ -25,7 +25,7 @@ mod config;
 mod planning;
 mod start;
 
-pub use ask::SniaAsk;
+pub use ask::{SniaAsk, SniaHow, method};
 pub use config::{SniaChoices, from_config};
 pub use planning::SniaConfig;
 pub(crate) use planning::{Place, TestLog};

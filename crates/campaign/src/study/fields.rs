@@ -117,7 +117,7 @@ impl StudyReader<'_> {
             }
             KeyForm::Purge if flag(node) == Some(true) => Ok(()),
             KeyForm::Purge => method(text).map_err(|said| format!("{said}; or give true")),
-            KeyForm::Texts => {
+            KeyForm::Texts | KeyForm::List => {
                 let items = list(node, "give a list of texts")?;
                 items.iter().try_for_each(|item| line(item.text()))
             }

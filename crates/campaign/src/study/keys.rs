@@ -2,9 +2,13 @@
 //! "did you mean", the schema for editors and the check of docs/STUDIES.md are made
 //! from these tables.
 
+use std::any::TypeId;
 use std::sync::LazyLock;
 
 use fathom_flow::RunOptions;
+
+use super::kinds::SniaArgs;
+use crate::prio::PrioLoad;
 
 /// What a key takes.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +41,8 @@ pub(super) enum KeyForm {
     FolderOrTarget,
     /// A list of texts.
     Texts,
+    /// The same, as one value of the command line.
+    List,
     /// A list of whole numbers from the first to the last.
     Wholes(u64, u64),
     /// A table of values by names that are checked where it is read; the name is that
@@ -53,6 +59,8 @@ pub(super) struct StudyKey {
     pub(super) form: KeyForm,
     /// For the schema: one sentence.
     pub(super) about: &'static str,
+    /// The option of the command line that it is, where that has another name.
+    pub(super) option: Option<&'static str>,
 }
 
 /// A kind of step: the key that makes it one, and those that go with it.
@@ -60,10 +68,18 @@ pub(super) struct StudyKey {
 pub(super) struct StepKind {
     pub(super) key: StudyKey,
     pub(super) options: &'static [StudyKey],
+    /// What is one of the command line's, too.
+    pub(super) of_command: Option<&'static LazyLock<Vec<StudyKey>>>,
 }
 
 const fn key(name: &'static str, form: KeyForm, about: &'static str) -> StudyKey {
-    StudyKey { name, form, about }
+    let option = None;
+    StudyKey {
+        name,
+        form,
+        about,
+        option,
+    }
 }
 
 /// A table of keys: `"name": form, "about";`.
@@ -74,18 +90,52 @@ macro_rules! keys {
 }
 
 use KeyForm::{
-    File, Flag, Folder, FolderOrTarget, Number, Purge, Script, Size, Table, Tables, Text, Texts,
-    Time, Whole, Wholes, Word, Words,
+    File, Flag, Folder, FolderOrTarget, List, Number, Purge, Script, Size, Table, Tables, Text,
+    Texts, Time, Whole, Wholes, Word, Words,
 };
 
 /// Most of what is counted.
 const MANY: u64 = u32::MAX as u64;
 
 /// The options of every run, from their one declaration.
-pub(super) static OPTIONS: LazyLock<Vec<StudyKey>> = LazyLock::new(|| {
-    let command = RunOptions::command();
-    command.get_arguments().map(of_argument).collect()
+pub(super) static OPTIONS: LazyLock<Vec<StudyKey>> = LazyLock::new(of_args::<RunOptions>);
+
+/// Those of a test after SNIA's specification.
+pub(super) static SNIA: LazyLock<Vec<StudyKey>> = LazyLock::new(|| {
+    // The step that purges has the other name.
+    let differs = [("purge", "purge-method", Text)];
+    but_for(of_args::<SniaArgs>(), &differs)
 });
+
+/// Those of priorities.
+pub(super) static PRIO: LazyLock<Vec<StudyKey>> = LazyLock::new(|| {
+    let differs = [
+        ("qds", "qds", Wholes(1, 65_535)),
+        ("ramptime", "ramptime", Whole(0, MANY)),
+    ];
+    but_for(of_args::<PrioLoad>(), &differs)
+});
+
+/// Keys that have another name, or form, than their options.
+fn but_for(
+    mut keys: Vec<StudyKey>,
+    differs: &[(&'static str, &'static str, KeyForm)],
+) -> Vec<StudyKey> {
+    for (option, name, form) in differs {
+        if let Some(key) = keys.iter_mut().find(|key| key.name == *option) {
+            (key.name, key.form, key.option) = (name, *form, Some(*option));
+        }
+    }
+    keys
+}
+
+fn of_args<A: clap::Args>() -> Vec<StudyKey> {
+    of_command(&A::augment_args(clap::Command::new("plan")))
+}
+
+fn of_command(command: &clap::Command) -> Vec<StudyKey> {
+    command.get_arguments().map(of_argument).collect()
+}
 
 /// A key that takes what an option of the command line does. These are as many as there are
 /// options, and live as long as the program.
@@ -97,12 +147,18 @@ fn of_argument(arg: &clap::Arg) -> StudyKey {
     let value = arg
         .get_value_names()
         .and_then(|names| Some(names.first()?.as_str()));
+    let of_type = arg.get_value_parser().type_id();
+    let takes_value = arg.get_num_args() != Some(0.into()) && arg.get_action().takes_values();
     let form = match value {
+        _ if !takes_value => Flag,
         _ if !words.is_empty() => Word(words.leak()),
+        _ if of_type == TypeId::of::<u32>() || of_type == TypeId::of::<usize>() => Whole(1, MANY),
+        _ if of_type == TypeId::of::<f64>() => Number,
         Some("FILE") => File,
         Some("TIME") => Time,
-        Some("BYTES") => Size,
+        Some("BYTES" | "SIZE") => Size,
         Some("WORDS") => Texts,
+        Some("LIST") => List,
         _ => Text,
     };
     let about = arg.get_help().map(ToString::to_string).unwrap_or_default();
@@ -110,6 +166,7 @@ fn of_argument(arg: &clap::Arg) -> StudyKey {
         name: kept(arg.get_long().unwrap_or_default().to_owned()),
         form,
         about: kept(about),
+        option: None,
     }
 }
 
@@ -161,7 +218,7 @@ pub(super) const ASSERT: StudyKey = key(
 pub(super) const STEPS: StudyKey = key("step", Tables("step"), "The steps of a loop.");
 
 /// The kinds of steps.
-pub(super) const KINDS: &[StepKind] = &[
+pub(super) static KINDS: &[StepKind] = &[
     StepKind {
         key: key(
             "purge",
@@ -173,6 +230,7 @@ pub(super) const KINDS: &[StepKind] = &[
             "unchecked": Flag, "Has the device try a method that it says it lacks.";
             "reason": Text, "Why, for the log and the ledger.";
         },
+        of_command: None,
     },
     StepKind {
         key: key(
@@ -187,6 +245,7 @@ pub(super) const KINDS: &[StepKind] = &[
             "force": Flag, "Also where the target is in the wanted state already.";
             "config": Folder, "Folder of the campaign whose configuration holds.";
         },
+        of_command: None,
     },
     StepKind {
         key: key(
@@ -199,6 +258,7 @@ pub(super) const KINDS: &[StepKind] = &[
             "section": Texts, "Runs these sections only.";
             "timeout": Time, "Stops the step after this time.";
         },
+        of_command: None,
     },
     StepKind {
         key: key(
@@ -213,6 +273,7 @@ pub(super) const KINDS: &[StepKind] = &[
             "size": Size, "Size of each set of files.";
             "nocow": Flag, "Makes its files without copy-on-write (btrfs).";
         },
+        of_command: None,
     },
     StepKind {
         key: key("campaign", Folder, "Runs the campaign in this folder."),
@@ -223,6 +284,7 @@ pub(super) const KINDS: &[StepKind] = &[
             "no-guard": Flag, "Measures every series to its end.";
             "point-limit": Time, "Longest time of a point.";
         },
+        of_command: None,
     },
     StepKind {
         key: key(
@@ -232,28 +294,8 @@ pub(super) const KINDS: &[StepKind] = &[
         ),
         options: keys! {
             "class": Word(&["enterprise", "client"]), "The class of drive; enterprise if absent.";
-            "purge-method": Text, "How the device is purged first; auto if absent.";
-            "no-purge": Flag, "Does not purge the device first.";
-            "keep-cache": Flag, "Leaves the drive's write cache as it is.";
-            "ioengine": Text, "The ioengine of the jobs.";
-            "debug": Flag, "Short instead of right.";
-            "range": Text, "Active range: a part such as 75%, or a size such as 8g.";
-            "iodepth": Whole(1, MANY), "I/Os that each thread keeps in flight.";
-            "threads": Whole(1, MANY), "Threads.";
-            "fills": Whole(1, MANY), "How often the range is filled before the rounds.";
-            "mixes": Texts, "The mixes, reads/writes in percent: \"65/35\".";
-            "blocks": Texts, "The block sizes: \"4k\".";
-            "cell": Time, "Time of a cell.";
-            "histogram": Time, "Time of the histogram.";
-            "window": Whole(1, MANY), "Rounds of the measurement window.";
-            "max-rounds": Whole(1, MANY), "Rounds after which steady state is not attained.";
-            "soft": Flag, "Goes on beyond them, with a warning.";
-            "data-limit": Number, "Limit of the data excursion, in percent of the average.";
-            "slope-limit": Number, "Limit of the slope excursion, in percent of the average.";
-            "all-cells": Flag, "Judges by fio-tests' stricter criterion.";
-            "stop-fills": Number, "Write saturation: drive fills that end it.";
-            "stop-after": Time, "Write saturation: time that ends it.";
         },
+        of_command: Some(&SNIA),
     },
     StepKind {
         key: key(
@@ -262,17 +304,13 @@ pub(super) const KINDS: &[StepKind] = &[
             "Measures the target with priorities or duration limits.",
         ),
         options: keys! {
-            "bs": Size, "Size of an I/O.";
-            "ramptime": Whole(0, MANY), "Ramp time of each measurement, in seconds.";
-            "runtime": Whole(1, MANY), "Run time of each measurement, in seconds.";
-            "qds": Wholes(1, 65_535), "Queue depths.";
             "percentage": Whole(1, 100), "Share of I/Os with a high priority or a limit, in percent.";
             "dld": Whole(1, 7), "Number of the limit of cdl-single.";
             "dldsplit": Table("split"), "Limits of cdl-multi with their shares: { 1 = 10, 2 = 20 }.";
             "t2a": File, "Page with the limits of reads.";
             "t2b": File, "Page with the limits of writes.";
-            "rw": Word(&["randread", "read", "randwrite", "write", "randrw", "rw"]), "What the I/Os are.";
         },
+        of_command: Some(&PRIO),
     },
     StepKind {
         key: key(
@@ -284,6 +322,7 @@ pub(super) const KINDS: &[StepKind] = &[
             "undo": Script, "Runs this at the end of the run, however it ends.";
             "timeout": Time, "Ends the command after this time.";
         },
+        of_command: None,
     },
 ];
 
@@ -296,5 +335,6 @@ pub(super) fn measures(kind: &str) -> bool {
 pub(super) fn of_kind(kind: &StepKind) -> impl Iterator<Item = &StudyKey> + Clone {
     let assert = measures(kind.key.name).then_some(&ASSERT);
     let own = std::iter::once(&kind.key).chain(kind.options);
-    STEP.iter().chain(own).chain(assert)
+    let of_command = kind.of_command.into_iter().flat_map(|keys| keys.iter());
+    STEP.iter().chain(own).chain(of_command).chain(assert)
 }

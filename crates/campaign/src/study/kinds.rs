@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_analysis::snia::{DriveClass, SniaTest, TrackedVariable};
+use fathom_analysis::snia::{DriveClass, SniaTest};
 use fathom_device::purge::Want;
 use fathom_device::{cdl, regular};
 use fathom_flow::error::RunError;
@@ -14,12 +14,14 @@ use super::campaign::{StudyCampaign, campaign, check_folder};
 use super::expand::ExpandedStep;
 use super::fields::{StudyFields, StudyReader, method};
 use super::jobs::{self, PlannedJob, StudyJob};
+use super::keys::{PRIO, SNIA};
+use super::options;
 use super::tree::TomlNode;
 use crate::error::{Fault, FilePosition, meant};
-use crate::prio::{self, PrioConfig, Rw, Split};
+use crate::prio::{self, PrioConfig, Split};
 use crate::provision::{SteadyFor, SteadyMethod};
 use crate::quick::{DEFAULT_GROUP, SeriesGroup};
-use crate::snia::{SniaAsk, SniaChoices};
+use crate::snia::{SniaAsk, SniaChoices, SniaHow};
 
 /// What a step does.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -243,7 +245,6 @@ fn snia(reading: &mut StudyReader, node: &TomlNode) -> SniaAsk {
     /// Whatever the device is like: large enough for every range that is a size.
     const CAPACITY: u64 = 1 << 50;
     let fields = StudyFields(node);
-    let (purge, no_purge) = purged_first(reading, node);
     let name = fields.text("snia").unwrap_or_default();
     let mut tests = SniaTest::ALL.into_iter();
     let test = tests.find(|test| test.name() == name);
@@ -258,7 +259,7 @@ fn snia(reading: &mut StudyReader, node: &TomlNode) -> SniaAsk {
             reading.fault(field.at, said);
         }
     }
-    let wanted = wanted(fields);
+    let SniaArgs { how, wanted } = options::of_node(reading, node, &SNIA);
     if let Err(said) = wanted.setup(test, class, CAPACITY) {
         reading.fault_of(node, "snia", said);
     }
@@ -266,72 +267,27 @@ fn snia(reading: &mut StudyReader, node: &TomlNode) -> SniaAsk {
         test,
         class,
         wanted,
-        purge,
-        no_purge,
-        keep_cache: fields.is_on("keep-cache"),
-        ioengine: fields.text("ioengine").unwrap_or("libaio").to_owned(),
+        how,
     }
 }
 
-fn wanted(fields: StudyFields) -> SniaChoices {
-    let base = match fields.is_on("debug") {
-        true => SniaChoices::debug(),
-        false => SniaChoices::default(),
-    };
-    let list = |name| Some(fields.texts(name).join(",")).filter(|list| !list.is_empty());
-    let rounds = |name| fields.whole32(name).map(|rounds| rounds as usize);
-    SniaChoices {
-        active_range: fields.owned("range").or(base.active_range),
-        iodepth: fields.whole32("iodepth").or(base.iodepth),
-        jobs: fields.whole32("threads").or(base.jobs),
-        fill_loops: fields.whole32("fills").or(base.fill_loops),
-        mixes: list("mixes").or(base.mixes),
-        blocks: list("blocks").or(base.blocks),
-        cell: fields.time("cell").or(base.cell),
-        histogram: fields.time("histogram").or(base.histogram),
-        window: rounds("window").or(base.window),
-        max_rounds: rounds("max-rounds").or(base.max_rounds),
-        soft: fields.is_on("soft"),
-        data_percent: fields.number("data-limit").or(base.data_percent),
-        slope_percent: fields.number("slope-limit").or(base.slope_percent),
-        criterion: match fields.is_on("all-cells") {
-            true => TrackedVariable::AllCells,
-            false => TrackedVariable::Tracked,
-        },
-        stop_fills: fields.number("stop-fills").or(base.stop_fills),
-        stop: fields.time("stop-after").or(base.stop),
-        ..base
-    }
+/// What the command line takes for a test, too.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct SniaArgs {
+    #[command(flatten)]
+    how: SniaHow,
+    #[command(flatten)]
+    wanted: SniaChoices,
 }
 
 fn prio(reading: &mut StudyReader, node: &TomlNode, target: Option<&Path>) -> PrioConfig {
-    let fields = StudyFields(node);
-    let bs = fields.size("bs").unwrap_or(128 << 10);
-    if !bs.is_multiple_of(512) {
-        reading.fault_of(node, "bs", "it must be a multiple of 512 bytes");
-    }
-    let mut depths = fields.wholes("qds");
-    if depths.is_empty() {
-        depths = vec![1, 2, 4, 8, 16, 24, 32];
-    }
     PrioConfig {
         dev: target.unwrap_or(Path::new("")).to_owned(),
-        bs,
-        ramptime: fields.whole32("ramptime").unwrap_or(60),
-        runtime: fields.whole32("runtime").unwrap_or(300),
-        depths,
+        load: options::of_node(reading, node, &PRIO),
         outdir: None,
         workloads: workloads(reading, node),
         t2a: page(reading, node, "t2a"),
         t2b: page(reading, node, "t2b"),
-        rw: match fields.text("rw") {
-            Some("read") => Rw::Read,
-            Some("randwrite") => Rw::RandWrite,
-            Some("write") => Rw::Write,
-            Some("randrw") => Rw::RandMix,
-            Some("rw") => Rw::Mix,
-            _ => Rw::RandRead,
-        },
     }
 }
 

@@ -9,11 +9,9 @@
 //! judges its conditions by the document of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::FromArgMatches as _;
 use fathom_flow::RunOptions;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +19,7 @@ use crate::CampaignError;
 use crate::error::{Fault, FilePosition, meant};
 use expand::{ExpandedStep, expanded, is_inline};
 use fields::{StudyFields, StudyReader};
-use keys::{HOST_TARGET, KINDS, KeyForm, OPTIONS, STEP, StepKind, TARGET, of_kind};
+use keys::{HOST_TARGET, KINDS, STEP, StepKind, TARGET, of_kind};
 use kinds::Measures;
 use tree::{PlanText, TomlNode};
 
@@ -34,6 +32,7 @@ mod hosts;
 mod jobs;
 mod keys;
 mod kinds;
+mod options;
 mod schema;
 mod script;
 #[cfg(test)]
@@ -209,58 +208,10 @@ fn options(reading: &mut StudyReader, root: &TomlNode) -> StudyOptions {
         }
     }
     StudyOptions {
-        run: run_options(reading, root),
+        run: options::of_run(reading, root),
         interval: fields.time("interval"),
         hosts,
     }
-}
-
-/// The options of every run, read as the command line reads them.
-fn run_options(reading: &mut StudyReader, root: &TomlNode) -> RunOptions {
-    let mut options = RunOptions::default();
-    for key in OPTIONS.iter() {
-        let Some(node) = root.get(key.name) else {
-            continue;
-        };
-        let word = |value: &str| format!("--{}={value}", key.name);
-        let text = |node: &TomlNode| node.text().unwrap_or_default().to_owned();
-        let words: Vec<String> = match key.form {
-            KeyForm::Texts => node.items().iter().map(|it| word(&text(it))).collect(),
-            KeyForm::File => vec![word(&reading.path(&text(node)).to_string_lossy())],
-            KeyForm::Size => {
-                let bytes = StudyFields(root).size(key.name).unwrap_or_default();
-                vec![word(&bytes.to_string())]
-            }
-            _ => vec![word(&text(node))],
-        };
-        let read = parsed(&words).and_then(|one| options.over(&one).map_err(|e| e.to_string()));
-        match read {
-            Ok(()) => {}
-            // What does not have the form of the key has been told.
-            Err(said) if reading.fits(key.form, node).is_ok() => {
-                reading.fault_of(root, key.name, said);
-            }
-            Err(_) => {}
-        }
-    }
-    if let Some(sim) = root.get("sim").filter(|_| !options.is_simulated()) {
-        let said = "sim describes a simulated device: set engine = \"sim\", too";
-        reading.fault(sim.span.start, said);
-    } else if let Err(said) = options.check_one() {
-        reading.fault_of(root, "fio", said);
-    }
-    options
-}
-
-fn parsed(words: &[String]) -> Result<RunOptions, String> {
-    let command = RunOptions::command();
-    let read = command.try_get_matches_from(words);
-    let read = read.and_then(|found| RunOptions::from_arg_matches(&found));
-    read.map_err(|error| {
-        error
-            .source()
-            .map_or_else(|| error.to_string(), ToString::to_string)
-    })
 }
 
 fn targets(reading: &mut StudyReader, root: &TomlNode, hosts: &[String]) -> StudyTargets {

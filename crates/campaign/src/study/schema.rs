@@ -107,7 +107,7 @@ fn form(form: KeyForm) -> Value {
             json!({ "anyOf": [{ "const": true }, { "enum": methods }, { "$ref": "#/$defs/variable" }] })
         }
         KeyForm::FolderOrTarget => json!({ "anyOf": [{ "const": true }, text] }),
-        KeyForm::Texts => list(text),
+        KeyForm::Texts | KeyForm::List => list(text),
         KeyForm::Wholes(least, most) => list(whole(least, most)),
         KeyForm::Table(name) => json!({ "$ref": format!("#/$defs/{name}") }),
         KeyForm::Tables(name) => list(json!({ "$ref": format!("#/$defs/{name}") })),

@@ -1,5 +1,6 @@
 //! `fathom ab`: which of some settings is faster, in pairs, until it is clear.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use fathom_sheet::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 
 use super::compare::GateArgs;
+use super::drive::Start;
 use super::hosts::{HostArgs, SharedHosts};
 use super::job::{Setting, run as job};
 use super::kinds::KindArgs;
@@ -188,7 +190,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let gate = args.gate.clone();
     let plan = AbPlan { job, config, gate };
-    Box::new(plan).run(global, None, args.run.dry_run)
+    Box::new(plan).run(global, Start::anew(args.run.dry_run))
 }
 
 impl RequestKind for AbPlan {
@@ -200,15 +202,10 @@ impl RunRequest for AbPlan {
         &mut self.job.options
     }
 
-    fn run(
-        mut self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
+    fn run(mut self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
         sides::are_as_they_were(&self.config.sides)?;
-        if let Some(dir) = record.as_deref() {
-            if !dry_run {
+        if let Some(dir) = start.record.as_deref() {
+            if !start.dry_run {
                 self.must_be_booted(dir)?;
             }
             let setup = &mut self.config.setup;
@@ -221,20 +218,23 @@ impl RunRequest for AbPlan {
         let place = match &mut self.config.setup.file_system {
             Some(it) => {
                 it.destroy.clone_from(&self.job.options.destroy);
-                Some(MountPoint::of(it, &self.job, dry_run)?)
+                Some(MountPoint::of(it, &self.job, start.dry_run)?)
             }
             None => None,
         };
         let config = &self.config;
         let job = self.job.clone();
-        let ran = job.repeated(global, (COMMAND, kept), record, dry_run, &|jobs| {
-            Box::new(script(jobs, config))
-        })?;
-        drop(place);
-        match ran {
-            job::Ran::Shown(exit) => Ok(exit),
-            job::Ran::Ended(dir, exit) => self.conclude(global, &dir, exit),
-        }
+        let place = RefCell::new(place);
+        job.repeated(
+            global,
+            (COMMAND, kept),
+            start,
+            |jobs| Box::new(script(jobs, config)),
+            |dir, exit| {
+                place.take();
+                self.conclude(global, dir, exit)
+            },
+        )
     }
 
     fn job(&self) -> Option<&job::JobPlan> {

@@ -17,6 +17,7 @@ use fathom_fleet::hosts::wire::{RUNS, Say, Wire, Word};
 use fathom_jobfile::variables::give;
 use fathom_model::{Exit, RunStatus};
 
+use super::drive::Start;
 use super::planned;
 use super::{Cli, ExitError, Global, dispatch, exit_for};
 use crate::{out, signals, wire};
@@ -101,7 +102,7 @@ fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Option<Exit>> {
         let mut request = planned::read(plan).map_err(|e| usage(e.to_string()))?;
         request.be_on(&host, folder)?;
         let global = Global::of_agent(runs);
-        return request.run(&global, None, false).map(Some);
+        return request.run(&global, Start::default()).map(Some);
     }
     let runs = runs.display().to_string();
     let mut words = ["fathom", "--quiet", "--runs"].map(str::to_owned).to_vec();

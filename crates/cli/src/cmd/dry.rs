@@ -60,6 +60,11 @@ impl<'g> DryRun<'g> {
         }
     }
 
+    /// The folder of records.
+    pub fn runs_dir(&self) -> &'g Path {
+        &self.global.runs
+    }
+
     /// What is said above the steps that follow; the document does not have it.
     pub fn line(&self, text: impl Display) {
         if !self.global.json {

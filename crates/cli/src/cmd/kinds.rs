@@ -9,7 +9,7 @@ use fathom_model::Exit;
 use serde_json::Value;
 
 use super::planned::{RequestKind, RunRequest};
-use super::{Global, ab, find, job, prio, quick, repeat, run, snia, soak, study, tune};
+use super::{Global, ab, find, job, prio, purge, quick, repeat, run, snia, soak, study, tune};
 
 /// The arguments of a command that runs something.
 pub trait KindArgs: Args + 'static {
@@ -40,10 +40,11 @@ pub const KINDS: &[RunKind] = &[
     RunKind::new::<find::Args>("find").keeping::<find::FindPlan>(),
     RunKind::new::<ab::Args>("ab").keeping::<ab::AbPlan>(),
     RunKind::new::<tune::Args>("tune").keeping::<tune::TunePlan>(),
-    RunKind::new::<snia::Args>("snia iops"),
+    RunKind::new::<snia::Args>("snia iops").keeping::<snia::SniaRequest>(),
     RunKind::new::<prio::Args>("prio").keeping::<prio::PrioPlan>(),
     RunKind::new::<soak::Args>("soak").keeping::<soak::SoakPlan>(),
     RunKind::new::<repeat::Args>("repeat").keeping::<repeat::RepeatPlan>(),
+    RunKind::of_run().keeping::<purge::PurgeRequest>(),
     RunKind::of_run().keeping::<study::StudyPlan>(),
     RunKind::of_run().keeping::<run::CampaignRequest>(),
 ];

@@ -29,6 +29,7 @@ pub mod completions;
 pub mod config;
 pub mod demo;
 pub mod doctor;
+pub mod drive;
 mod dry;
 mod elsewhere;
 pub mod engines;
@@ -189,13 +190,6 @@ pub fn header_facts() -> Map<String, Value> {
     let mut facts = Map::new();
     facts.insert("command".into(), json!(command_line()));
     facts
-}
-
-/// Says that a record is complete: it stays as it is.
-pub fn nothing_left(global: &Global, dir: &Path) {
-    if !global.quiet {
-        out::note(format_args!("Nothing is left to do in {}.", dir.display()));
-    }
 }
 
 /// In the order in which people need them, which is how they are listed.

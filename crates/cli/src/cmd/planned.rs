@@ -1,7 +1,7 @@
 //! What runs were asked for: as it is kept in records, for `resume`, and sent to other machines.
 
 use std::fmt::Debug;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fathom_flow::RunOptions;
 use fathom_model::Exit;
@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, Error as _};
 use serde_json::Value;
 
+use super::drive::Start;
 use super::hosts::{HostArgs, usage};
 use super::job::run::JobPlan;
 use super::{Global, kinds};
@@ -26,12 +27,7 @@ pub trait RunRequest: Debug {
     ///
     /// # Errors
     /// Why it does not begin, or did not come to its end.
-    fn run(
-        self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit>;
+    fn run(self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit>;
 
     /// The jobs that it runs, where others decide what comes next of them.
     fn job(&self) -> Option<&JobPlan> {

@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Global;
+use super::drive::Start;
 use super::hosts::HostArgs;
 use super::job::run as job;
 use super::kinds::KindArgs;
@@ -53,7 +54,7 @@ impl KindArgs for Args {
             times: self.times,
         };
         if !self.hosts.is_given() {
-            return Box::new(plan).run(global, None, self.run.dry_run);
+            return Box::new(plan).run(global, Start::anew(self.run.dry_run));
         }
         let steps = (1..=self.times).map(period_name).collect();
         let what = (&plan, &plan.job);
@@ -78,20 +79,17 @@ impl RunRequest for RepeatPlan {
         &mut self.job.options
     }
 
-    fn run(
-        mut self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
+    fn run(mut self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
         self.job = self.job.placed()?;
         let kept = kept(&*self)?;
         let times = self.times;
-        let job = self.job;
-        let ran = job.repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
-            Box::new(script(&steps, times))
-        })?;
-        ran.shown(|dir| show(global, &fathom_document::read(dir)?))
+        self.job.repeated(
+            global,
+            (COMMAND, kept),
+            start,
+            |steps| Box::new(script(&steps, times)),
+            |dir, exit| show(global, &fathom_document::read(dir)?).map(|()| exit),
+        )
     }
 
     fn job(&self) -> Option<&job::JobPlan> {

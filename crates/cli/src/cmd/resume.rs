@@ -10,8 +10,8 @@ use fathom_flow::plan_log::Head;
 use fathom_jobfile::variables;
 use fathom_model::{Event, Exit};
 use fathom_record::{Entries, Header};
-use serde_json::Value;
 
+use super::drive::Start;
 use super::elsewhere::{HostErrand, OtherHost};
 use super::planned::{self, RunRequest};
 use super::run::{Flags, failed};
@@ -78,7 +78,6 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     let header = Entries::open(&dir)?.header;
     as_started(&header);
     let head = Head::read(&dir).map_err(failed)?;
-    let kept = head.as_ref().map(|head| head.flags.clone());
     match header.command.as_str() {
         past::COMMAND => {
             if let Some(head) = head {
@@ -90,10 +89,6 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             }
             super::run::resume(&absolute(&within), flags, Some(&dir))
         }
-        command if command.starts_with("snia ") => {
-            given.must_be_of("resume snia", "going on with a test")?;
-            snia::resume(&within, &flags, dir, &header)
-        }
         "provision" => {
             given.must_be_of("resume provision", "going on with provisioning")?;
             let batch = last_batch(&within.runs).map_err(failed)?;
@@ -102,24 +97,39 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
             must_be_last(&dir, is_of_it.then(|| dir.clone()))?;
             provision_on(&within, flags)
         }
-        purge::COMMAND => {
-            given.must_be_of("resume purge", "going on with a purge")?;
-            purge::resume(&within, &flags, dir, &header)
-        }
-        _ => {
-            let Some(mut plan) = kept_plan(&dir, kept)? else {
-                return Err(cannot(&dir, &header));
-            };
-            let kind = match header.command.split(' ').next() {
+        command => {
+            let kind = match command.split(' ').next() {
                 Some("quick") => ("resume quick", "going on with a quick series"),
                 Some("prio") => ("resume prio", "going on with priorities"),
+                Some(purge::COMMAND) => ("resume purge", "going on with a purge"),
+                Some("snia") => ("resume snia", "going on with a test"),
                 _ => ("resume job run", "going on with a plan"),
             };
             given.must_be_of(kind.0, kind.1)?;
-            again(plan.as_mut(), &flags)?;
-            plan.run(&within, Some(dir), flags.dry_run)
+            go_on(&within, &flags, dir, &header)
         }
     }
+}
+
+/// Goes on with the plan in this record.
+///
+/// # Errors
+/// That it keeps none, or why it does not go on.
+pub fn go_on(
+    global: &Global,
+    flags: &Flags,
+    dir: PathBuf,
+    header: &Header,
+) -> anyhow::Result<Exit> {
+    let Some(mut plan) = kept_plan(&dir, header)? else {
+        return Err(cannot(&dir, header));
+    };
+    again(plan.as_mut(), flags)?;
+    let start = Start {
+        record: Some(dir),
+        dry_run: flags.dry_run,
+    };
+    plan.run(global, start)
 }
 
 /// Makes a request that of another start, with what was given now.
@@ -177,9 +187,10 @@ fn has_steps(dir: &Path) -> bool {
 }
 
 /// The plan that a record keeps, if it keeps one.
-fn kept_plan(dir: &Path, kept: Option<Value>) -> anyhow::Result<Option<Box<dyn RunRequest>>> {
+fn kept_plan(dir: &Path, header: &Header) -> anyhow::Result<Option<Box<dyn RunRequest>>> {
+    let kept = Head::read(dir).map_err(failed)?.map(|head| head.flags);
     let Some(kept) = kept.filter(|kept| !kept.is_null()) else {
-        return Ok(None);
+        return Ok(of_earlier_version(header));
     };
     let plan = planned::read(kept).map_err(|error| {
         let dir = dir.display();
@@ -189,6 +200,14 @@ fn kept_plan(dir: &Path, kept: Option<Value>) -> anyhow::Result<Option<Box<dyn R
         ExitError::new(Exit::Input, what)
     })?;
     Ok(Some(plan))
+}
+
+/// What versions keep in the header that had no plan for it.
+fn of_earlier_version(header: &Header) -> Option<Box<dyn RunRequest>> {
+    match snia::of_record(header) {
+        Some(test) => Some(Box::new(test)),
+        None => Some(Box::new(purge::of_record(header)?)),
+    }
 }
 
 /// Relative to this folder, wherever the campaign's is.

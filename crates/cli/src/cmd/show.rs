@@ -118,7 +118,7 @@ fn events(mut entries: Entries) -> anyhow::Result<Exit> {
 
 fn present_by(open: Open, global: &Global, dir: &Path, histograms: bool) -> anyhow::Result<()> {
     let style = out::style(global.color);
-    if let Some(document) = super::purge::of_record(dir) {
+    if let Some(document) = super::purge::document_of(dir) {
         match global.json {
             true => out::json(&document)?,
             false => out::text(fathom_report::purge::text(&document, style)),

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Global;
+use super::drive::Start;
 use super::hosts::HostArgs;
 use super::job::{Setting, run as job};
 use super::kinds::KindArgs;
@@ -87,7 +88,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         periods,
     };
     if !args.hosts.is_given() {
-        return Box::new(plan).run(global, None, args.run.dry_run);
+        return Box::new(plan).run(global, Start::anew(args.run.dry_run));
     }
     let steps = (1..=periods).map(soak::period_name).collect();
     let what = (&plan, &plan.job);
@@ -104,21 +105,17 @@ impl RunRequest for SoakPlan {
         &mut self.job.options
     }
 
-    fn run(
-        mut self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
+    fn run(mut self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
         self.job = self.job.placed()?;
         let kept = kept(&*self)?;
         let (period, periods) = (self.period, self.periods);
-        let ran = self
-            .job
-            .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
-                Box::new(soak::script(&steps, periods))
-            })?;
-        ran.shown(|dir| show(global, &fathom_document::read(dir)?, period))
+        self.job.repeated(
+            global,
+            (COMMAND, kept),
+            start,
+            |steps| Box::new(soak::script(&steps, periods)),
+            |dir, exit| show(global, &fathom_document::read(dir)?, period).map(|()| exit),
+        )
     }
 
     fn job(&self) -> Option<&job::JobPlan> {

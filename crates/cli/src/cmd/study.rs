@@ -6,19 +6,19 @@ use std::time::Duration;
 use anyhow::Context as _;
 use fathom_campaign::study::{Study, StudyScript, evaluate, exit};
 use fathom_flow::ledger::Ledgers;
-use fathom_flow::{Ending, Flow, KeptPlan, RunOptions};
+use fathom_flow::{Ending, Flow, KeptPlan, Ready, RunOptions};
 use fathom_jobfile::variables::variable;
 use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::campaign::exit_error;
+use super::drive::{Driven, Ended, Start, drive};
 use super::hosts::{HostedPlan, HostedRun};
 use super::planned::{RequestKind, RunRequest, kept};
-use super::run::screen::observed;
 use super::run::{Flags, failed};
-use super::{ExitError, Global, dry, header_facts};
-use crate::{out, signals};
+use super::{ExitError, Global, header_facts};
+use crate::out;
 
 /// The command in records.
 const COMMAND: &str = "study";
@@ -61,31 +61,14 @@ impl RunRequest for StudyPlan {
         &mut self.options
     }
 
-    fn run(
-        self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
+    fn run(self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
         let (study, options) = (&self.study, &self.options);
         let campaigns = study.campaigns(options).map_err(failed)?;
-        let script = StudyScript::new(study, &campaigns, options, record.as_deref());
+        let script = StudyScript::new(study, &campaigns, options, start.record.as_deref());
         let script = script.map_err(failed)?;
-        let ready = self.flow(global, &script, record)?.look().map_err(failed)?;
-        if dry_run {
-            return dry::show(global, &ready);
-        }
-        if let (Some(ending), Some(dir)) = (ready.ending(), ready.record()) {
-            return self.conclude(global, dir, why(&ending), Exit::Success);
-        }
-        let control = signals::control()?;
-        let finish = observed(global, |begun, observer| {
-            ready.run(&control, begun, observer)
-        });
-        let finish = finish.map_err(failed)?;
-        let reason = finish.ending.as_ref().and_then(why);
-        let reason = reason.or(finish.stopped.as_deref());
-        self.conclude(global, &finish.dir, reason, finish.exit())
+        let flow = self.flow(global, &script, start.record)?;
+        let ready = flow.look().map_err(failed)?;
+        drive(global, ready, start.dry_run, &*self)
     }
 
     fn be_on(&mut self, host: &str, _folder: &Path) -> anyhow::Result<()> {
@@ -115,7 +98,7 @@ impl StudyPlan {
             hosts.hosts.clone_from(&self.study.options.hosts);
         }
         if !hosts.is_given() {
-            return Box::new(self).run(global, None, dry_run);
+            return Box::new(self).run(global, Start::anew(dry_run));
         }
         let sent = Self {
             study: self.study.sent(&variable).map_err(failed)?,
@@ -178,28 +161,6 @@ impl StudyPlan {
         })
     }
 
-    /// Says what came of it; `reason`: why it did not go on to its end.
-    fn conclude(
-        &self,
-        global: &Global,
-        dir: &Path,
-        reason: Option<&str>,
-        exit: Exit,
-    ) -> anyhow::Result<Exit> {
-        let judged = self.judge(global, dir)?;
-        if let Some(reason) = reason {
-            out::note(format_args!(
-                "fathom: {reason}\n  to do: fathom resume {} after fixing the cause",
-                dir.display()
-            ));
-        }
-        Ok(match (exit, reason) {
-            (Exit::Success, None) => judged,
-            (Exit::Success, Some(_)) => Exit::Failed,
-            (exit, _) => exit,
-        })
-    }
-
     /// Shows what was measured, and whether the conditions hold.
     fn judge(&self, global: &Global, dir: &Path) -> anyhow::Result<Exit> {
         let mut doc = fathom_document::read(dir)?;
@@ -214,6 +175,29 @@ impl StudyPlan {
         out::text(fathom_report::table(&doc, out::style(global.color)));
         verdicts.iter().for_each(out::line);
         Ok(exit(&verdicts))
+    }
+}
+
+impl Driven<Ready<'_>> for StudyPlan {
+    fn is_over(&self, ready: &Ready<'_>) -> bool {
+        ready.ending().is_some()
+    }
+
+    fn conclude(&self, global: &Global, ended: &Ended<'_>) -> anyhow::Result<Exit> {
+        let judged = self.judge(global, ended.dir)?;
+        let stopped = ended.finish.and_then(|finish| finish.stopped.as_deref());
+        let reason = ended.ending.and_then(why).or(stopped);
+        if let Some(reason) = reason {
+            out::note(format_args!(
+                "fathom: {reason}\n  to do: fathom resume {} after fixing the cause",
+                ended.dir.display()
+            ));
+        }
+        Ok(match (ended.exit(), reason) {
+            (Exit::Success, None) => judged,
+            (Exit::Success, Some(_)) => Exit::Failed,
+            (exit, _) => exit,
+        })
     }
 }
 

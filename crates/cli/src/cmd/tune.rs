@@ -19,6 +19,7 @@ use fathom_sheet::style::Tone;
 use serde::{Deserialize, Serialize};
 
 use super::ab::{QuestionArgs, show, sides};
+use super::drive::Start;
 use super::job::run as job;
 use super::kinds::KindArgs;
 use super::planned::{RequestKind, RunRequest, kept};
@@ -149,7 +150,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let load = args.load.clone();
     let plan = TunePlan { job, load, config };
-    Box::new(plan).run(global, None, args.run.dry_run)
+    Box::new(plan).run(global, Start::anew(args.run.dry_run))
 }
 
 /// Whether values may be tried before the run: a dry run changes nothing, and a run that
@@ -169,26 +170,18 @@ impl RunRequest for TunePlan {
         &mut self.job.options
     }
 
-    fn run(
-        mut self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
+    fn run(mut self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
         self.job = self.job.placed()?;
         let kept = kept(&*self)?;
         let job = self.job.clone();
-        let ran = job.repeated(
+        job.repeated(
             global,
             (TUNE_COMMAND, kept),
-            record,
-            dry_run,
-            &|mut steps| {
-                // A plan has one file.
-                Box::new(self.script(steps.swap_remove(0)))
-            },
-        )?;
-        ran.shown(|dir| self.show(global, dir))
+            start,
+            // A plan has one file.
+            |mut steps| Box::new(self.script(steps.swap_remove(0))),
+            |dir, exit| self.show(global, dir).map(|()| exit),
+        )
     }
 
     fn job(&self) -> Option<&job::JobPlan> {

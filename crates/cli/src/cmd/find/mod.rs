@@ -14,6 +14,7 @@ use fathom_model::{Direction, Exit};
 use fathom_sheet::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 
+use super::drive::Start;
 use super::hosts::{HostArgs, SharedHosts};
 use super::job::{Setting, run as job};
 use super::kinds::KindArgs;
@@ -210,7 +211,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         emit,
         map,
     })
-    .run(global, None, args.run.dry_run)
+    .run(global, Start::anew(args.run.dry_run))
 }
 
 /// What the job is set to, for its probes to have other values of.
@@ -409,28 +410,29 @@ impl RunRequest for FindPlan {
         &mut self.job.options
     }
 
-    fn run(
-        mut self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
+    fn run(mut self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
         self.job = self.job.placed()?;
         let kept = kept(&*self)?;
         let (config, emit, map) = (self.config.clone(), self.emit, self.map.clone());
-        let ran = self
-            .job
-            .repeated(global, (COMMAND, kept), record, dry_run, &|steps| {
+        self.job.repeated(
+            global,
+            (COMMAND, kept),
+            start,
+            |steps| {
                 let script = script(steps, &config);
                 match &map {
                     Some(map) => Box::new(map.script(script.job)),
                     None => Box::new(script),
                 }
-            })?;
-        ran.shown(|dir| match map {
-            Some(map) => map.show(global, dir),
-            None => show::show(global, (&config, emit), dir),
-        })
+            },
+            |dir, exit| {
+                match &map {
+                    Some(map) => map.show(global, dir)?,
+                    None => show::show(global, (&config, emit), dir)?,
+                }
+                Ok(exit)
+            },
+        )
     }
 
     fn job(&self) -> Option<&job::JobPlan> {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use fathom_campaign::prio::{
     COMMAND, NOT_SIMULATED, PrioConfig, PrioReady, PrioWorkload, ResultFolder, device,
 };
+use fathom_engine::Control;
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::undo::PUT_BACK_FIRST;
 use fathom_flow::{Finish, Flow, KeptPlan, Ready, RunOptions};
@@ -13,12 +14,13 @@ use fathom_model::{Event, Exit, StageEnd};
 use serde::{Deserialize, Serialize};
 
 use super::{args, hosts, outcome};
+use crate::cmd::drive::{self, Driven, Ended, Start, drive};
 use crate::cmd::hosts::usage;
 use crate::cmd::planned::{RequestKind, RunRequest, kept};
 use crate::cmd::run::failed;
 use crate::cmd::run::screen::observed_in_place;
-use crate::cmd::{ExitError, Global, dry, header_facts, nothing_left};
-use crate::{out, signals};
+use crate::cmd::{ExitError, Global, header_facts};
+use crate::out;
 
 /// What a record keeps of a run and other machines are sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -41,7 +43,7 @@ pub fn run(global: &Global, args: &args::Options) -> anyhow::Result<Exit> {
     };
     match args.hosts.is_given() {
         true => hosts::run(global, &plan, &args.hosts, args.run.dry_run),
-        false => Box::new(plan).run(global, None, args.run.dry_run),
+        false => Box::new(plan).run(global, Start::anew(args.run.dry_run)),
     }
 }
 
@@ -54,27 +56,17 @@ impl RunRequest for PrioPlan {
         &mut self.options
     }
 
-    fn run(
-        mut self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
-        let prio = PrioReady::new(self.config.clone(), record.is_some()).map_err(failed)?;
+    fn run(mut self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
+        let is_resumed = start.record.is_some();
+        let prio = PrioReady::new(self.config.clone(), is_resumed).map_err(failed)?;
         self.config = prio.config.clone();
-        let flow = self.flow(global, &prio, record)?;
+        let flow = self.flow(global, &prio, start.record)?;
         let ready = flow.look().map_err(failed)?;
-        if dry_run {
-            return dry::show(global, &ready);
-        }
-        if ready.is_done() {
-            let dir = ready.record().unwrap_or(Path::new(""));
-            nothing_left(global, dir);
-            show(global, dir)?;
-            return Ok(Exit::Success);
-        }
-        let finish = self.observed(global, &prio, ready)?;
-        conclude(global, &finish)
+        let driven = DrivenPrio {
+            config: &self.config,
+            prio: &prio,
+        };
+        drive(global, ready, start.dry_run, &driven)
     }
 
     fn be_on(&mut self, _host: &str, folder: &Path) -> anyhow::Result<()> {
@@ -103,7 +95,7 @@ impl PrioPlan {
             interval: std::time::Duration::from_secs(1),
             runs_dir: global.runs.clone(),
             record,
-            ledgers: match self.config.rw.writes() {
+            ledgers: match self.config.load.rw.writes() {
                 true => Ledgers::of_user(),
                 false => Ledgers::none(),
             },
@@ -111,15 +103,22 @@ impl PrioPlan {
             kept: KeptPlan::Config(kept(self)?),
         })
     }
+}
 
-    /// Runs it before somebody's eyes.
-    fn observed(
+/// As cdl_bench does it.
+struct DrivenPrio<'a> {
+    config: &'a PrioConfig,
+    prio: &'a PrioReady,
+}
+
+impl Driven<Ready<'_>> for DrivenPrio<'_> {
+    fn run(
         &self,
         global: &Global,
-        prio: &PrioReady,
         ready: Ready<'_>,
-    ) -> anyhow::Result<Finish> {
-        let control = signals::control()?;
+        control: &Control,
+    ) -> anyhow::Result<Option<Finish>> {
+        let prio = self.prio;
         let mut lines = Lines::default();
         let folder: RefCell<Option<ResultFolder>> = RefCell::new(None);
         let unwritten: RefCell<Option<std::io::Error>> = RefCell::new(None);
@@ -129,22 +128,22 @@ impl PrioPlan {
         };
         let finish = observed_in_place(global, |begun, observer| {
             let mut begin = |dir: &Path| {
-                match ResultFolder::make(&prio.outdir, self.config.rw, dir) {
+                match ResultFolder::make(&prio.outdir, self.config.load.rw, dir) {
                     Ok(made) => *folder.borrow_mut() = Some(made),
                     Err(error) => give_up(error),
                 }
                 say_begin(global, prio);
                 begun(dir);
             };
-            ready.run(&control, &mut begin, &mut |event| {
+            ready.run(control, &mut begin, &mut |event| {
                 if let Some(folder) = folder.borrow_mut().as_mut() {
                     folder.take(event).unwrap_or_else(give_up);
                 }
-                lines.say(global, &self.config, event);
+                lines.say(global, self.config, event);
                 observer(event);
             })
         });
-        let finish = finish.map_err(failed)?;
+        let finish = drive::begun(finish)?;
         match unwritten.into_inner() {
             None => Ok(finish),
             Some(error) => Err(ExitError::new(
@@ -153,6 +152,14 @@ impl PrioPlan {
             )
             .into()),
         }
+    }
+
+    fn conclude(&self, global: &Global, ended: &Ended<'_>) -> anyhow::Result<Exit> {
+        show(global, ended.dir)?;
+        if let Some(reason) = ended.finish.and_then(|finish| finish.stopped.as_ref()) {
+            out::note(format_args!("fathom: the run stopped: {reason}"));
+        }
+        Ok(ended.exit())
     }
 }
 
@@ -166,14 +173,6 @@ fn show(global: &Global, dir: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn conclude(global: &Global, finish: &Finish) -> anyhow::Result<Exit> {
-    show(global, &finish.dir)?;
-    if let Some(reason) = &finish.stopped {
-        out::note(format_args!("fathom: the run stopped: {reason}"));
-    }
-    Ok(finish.exit())
-}
-
 fn say_begin(global: &Global, prio: &PrioReady) {
     let config = &prio.config;
     say(
@@ -181,8 +180,8 @@ fn say_begin(global: &Global, prio: &PrioReady) {
         &format!(
             "Run on {}, ramp time: {}s, run time: {}s\n  Output directory: {}\n\n{}",
             prio.info.path.display(),
-            config.ramptime,
-            config.runtime,
+            config.load.ramptime,
+            config.load.runtime,
             prio.outdir.display(),
             device::block(&prio.info, &prio.system)
         ),

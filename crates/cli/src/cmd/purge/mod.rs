@@ -9,34 +9,37 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use fathom_campaign::acts::Purging;
+use fathom_campaign::snia::method;
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
-use fathom_device::purge::{
-    FormatNvm, Purge, PurgeError, PurgeMethod, PurgeMethods, PurgeProgress, Want,
-};
+use fathom_device::purge::{FormatNvm, Purge, PurgeError, PurgeMethod, PurgeProgress, Want};
 use fathom_device::safety::Confirmations;
+use fathom_engine::Control;
 use fathom_engine_native::Native;
 use fathom_engines::select::EngineHandle;
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::{
-    Act, ActionContext, ActionResult, Checked, Finish, Flow, KeptPlan, OneStage, RunOptions, Task,
-    Work,
+    Act, ActionContext, ActionResult, Checked, Finish, Flow, KeptPlan, OneStage, Ready, RunOptions,
+    Task, Work,
 };
 use fathom_model::environment::BlockDevice;
 use fathom_model::purge::{PURGE_SCHEMA, PassedOver, PurgeDocument};
 use fathom_model::{
     Event, Exit, Failure, FailureKind, Issued, LedgerEvent, Purged, RunStatus, Stage,
 };
-use fathom_record::Header;
+use fathom_record::{Entries, Header};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::drive::{self, Driven, Ended, Start, drive};
 use super::hosts::usage;
 use super::measuring::ExportArg;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
-use super::run::{Flags, failed as run_failed};
+use super::planned::{RequestKind, RunRequest, kept};
+use super::run::failed as run_failed;
 use super::{Cli, Command, ExitError, Global, header_facts};
-use crate::{out, signals};
+use crate::out;
 use fathom_flow::options::duration;
 
 pub mod list;
@@ -67,16 +70,8 @@ Examples:
   fathom purge /dev/sdb --method overwrite-random --destroy wwn-0x5000c500a1b2c3d4
   fathom purge /dev/loop3 --destroy /dev/loop3=512MiB")]
 pub struct Args {
-    /// The device
-    device: PathBuf,
-    /// How
-    #[arg(long, value_name = "NAME", default_value = "auto")]
-    method: PurgeMethods,
-    /// Why, for the log and the ledger
-    #[arg(long, value_name = "TEXT", default_value = "asked for by hand")]
-    reason: String,
     #[command(flatten)]
-    options: RunOptions,
+    request: PurgeRequest,
     /// Show what the device can do, what each way promises and how long the
     /// device expects it to take; change nothing
     #[arg(long, conflicts_with = "dry_run")]
@@ -86,6 +81,25 @@ pub struct Args {
     dry_run: bool,
     #[command(flatten)]
     _notify: NotifyArg,
+    #[command(flatten)]
+    _metrics: MetricsArgs,
+    #[command(flatten)]
+    _exports: ExportArg,
+}
+
+/// What a record keeps of a purge.
+#[derive(Debug, Clone, Serialize, Deserialize, clap::Args)]
+pub struct PurgeRequest {
+    /// The device
+    device: PathBuf,
+    /// How
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = method)]
+    method: String,
+    /// Why, for the log and the ledger
+    #[arg(long, value_name = "TEXT", default_value = "asked for by hand")]
+    reason: String,
+    #[command(flatten)]
+    options: RunOptions,
     /// Blocks that get known content before and are looked for afterwards
     #[arg(long, value_name = "N", default_value_t = Want::SAMPLES)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
@@ -95,14 +109,10 @@ pub struct Args {
     unchecked: bool,
     #[command(flatten)]
     format: FormatArgs,
-    #[command(flatten)]
-    _metrics: MetricsArgs,
-    #[command(flatten)]
-    _exports: ExportArg,
 }
 
 /// Settings of `nvme-format`; what is not given stays as the namespace has it.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, Serialize, Deserialize, clap::Args)]
 #[command(next_help_heading = "Settings of nvme-format")]
 struct FormatArgs {
     /// Secure erase: 0 none, 1 user data, 2 cryptographic [default: 1]
@@ -139,11 +149,11 @@ fn namespace(text: &str) -> Result<u32, String> {
     id.map_err(|error| error.to_string())
 }
 
-impl Args {
-    fn want(&self) -> Want {
+impl PurgeRequest {
+    fn want(&self) -> anyhow::Result<Want> {
         let format = &self.format;
-        Want {
-            choice: self.method.clone(),
+        Ok(Want {
+            choice: self.method.parse().map_err(usage)?,
             format: FormatNvm {
                 nsid: format.nsid,
                 lbaf: format.lbaf,
@@ -156,63 +166,57 @@ impl Args {
             },
             check: !self.unchecked,
             samples: self.samples,
-        }
+        })
     }
 }
 
 /// Runs the command.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
+    let request = &args.request;
     if args.list {
-        return list::show(global, &Sys::live(), &args.want(), &args.device);
+        return list::show(global, &Sys::live(), &request.want()?, &request.device);
     }
-    args.run(global, None)
+    Box::new(request.clone()).run(global, Start::anew(args.dry_run))
 }
 
-/// Does anew what was stopped or killed in this record; a purge that has ended is shown.
-pub fn resume(
-    global: &Global,
-    flags: &Flags,
-    dir: PathBuf,
-    header: &Header,
-) -> anyhow::Result<Exit> {
-    if let Some(document) = of_record(&dir)
-        && document.status != RunStatus::Interrupted
-    {
-        out::note(format_args!("Nothing is left to do in {}.", dir.display()));
-        return show(global, &document, Exit::Failed);
+/// What an earlier version keeps of a purge in the header of its record: its command line.
+pub fn of_record(header: &Header) -> Option<PurgeRequest> {
+    let words = header.facts.get("command").cloned()?;
+    let words: Vec<String> = serde_json::from_value(words).ok()?;
+    match Cli::try_parse_from(words).ok()?.command {
+        Command::Purge(args) => Some(args.request),
+        _ => None,
     }
-    let words = header.facts.get("command").cloned().unwrap_or_default();
-    let words: Vec<String> = serde_json::from_value(words).unwrap_or_default();
-    let asked = Cli::try_parse_from(words).map(|cli| cli.command);
-    let Ok(Command::Purge(mut args)) = asked else {
-        let dir = dir.display();
-        return Err(refused(format!(
-            "{dir}: the record does not say how it was to purge\n  to do: purge the device by fathom purge"
-        )));
-    };
-    let given = &flags.request.options;
-    args.options.again(given).map_err(run_failed)?;
-    args.dry_run = flags.dry_run;
-    args.run(global, Some((dir, header)))
 }
 
-fn refused(message: String) -> anyhow::Error {
-    ExitError::new(Exit::Refused, message).into()
+impl RequestKind for PurgeRequest {
+    const NAME: &'static str = COMMAND;
 }
 
-impl Args {
-    /// Purges the device, into a new record or the one to go on with.
-    fn run(&self, global: &Global, past: Option<(PathBuf, &Header)>) -> anyhow::Result<Exit> {
-        let want = self.want();
+impl RunRequest for PurgeRequest {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+
+    /// One that has ended is shown; one that was stopped or killed is done anew.
+    fn run(self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
+        if let Some(dir) = &start.record
+            && let Some(document) = document_of(dir)
+            && document.status != RunStatus::Interrupted
+        {
+            out::note(format_args!("Nothing is left to do in {}.", dir.display()));
+            return show(global, &document, Exit::Failed);
+        }
+        let want = self.want()?;
         let purge =
             Purge::new(&Sys::live(), &KernelDevices, &want, &self.device).map_err(failed)?;
-        self.check_format(&purge)?;
-        if let Some((dir, header)) = &past {
-            must_be_same(&purge, dir, header)?;
+        self.check_format(&want, &purge)?;
+        if let Some(dir) = &start.record {
+            must_be_same(&purge, dir, &Entries::open(dir)?.header)?;
         }
         let against = purge.check(&Confirmations(self.options.destroy.clone()));
         let against = against.map_err(|refusal| failed(refusal.into()));
-        if self.dry_run {
+        if start.dry_run {
             list::steps(global, &purge)?;
             return against.map(|()| Exit::Success);
         }
@@ -224,28 +228,18 @@ impl Args {
             commands: RefCell::default(),
             done: RefCell::default(),
         });
-        let finish = self.execute(global, &act, past.map(|(dir, _)| dir))?;
-        global.requirement.note(&finish.dir);
-        let Some(done) = act.done.take() else {
-            // It was stopped before it began.
-            return Ok(Exit::Interrupted);
-        };
-        let document = document(self, &act.purge, act.commands.take(), &done);
-        write(&finish.dir, &document)?;
-        let exit = show(
-            global,
-            &document,
-            done.map_or_else(|it| it.exit(), |_| Exit::Success),
-        );
-        if !global.json {
-            out::note(format_args!("Recorded in {}", finish.dir.display()));
-        }
-        exit
+        self.execute(global, &act, start)
     }
+}
 
+fn refused(message: String) -> anyhow::Error {
+    ExitError::new(Exit::Refused, message).into()
+}
+
+impl PurgeRequest {
     /// Settings of a format are for nothing where another way is taken.
-    fn check_format(&self, purge: &Purge) -> anyhow::Result<()> {
-        let is_given = self.want().format != FormatNvm::default();
+    fn check_format(&self, want: &Want, purge: &Purge) -> anyhow::Result<()> {
+        let is_given = want.format != FormatNvm::default();
         if !is_given || purge.method == PurgeMethod::NvmeFormat {
             return Ok(());
         }
@@ -257,12 +251,7 @@ impl Args {
         )))
     }
 
-    fn execute(
-        &self,
-        global: &Global,
-        act: &Rc<ShownPurge>,
-        record: Option<PathBuf>,
-    ) -> anyhow::Result<Finish> {
+    fn execute(&self, global: &Global, act: &Rc<ShownPurge>, start: Start) -> anyhow::Result<Exit> {
         let purge = &act.purge;
         let script = OneStage(Task {
             stage: Stage {
@@ -285,11 +274,10 @@ impl Args {
             engine_needs: Vec::new(),
             interval: Duration::from_secs(1),
             runs_dir: global.runs.clone(),
-            record,
+            record: start.record,
             ledgers: Ledgers::of_user(),
             facts,
-            // The command line says it all.
-            kept: KeptPlan::Nothing,
+            kept: KeptPlan::Config(kept(self)?),
         };
         let ready = flow.checked(Checked {
             // It is asked for nothing.
@@ -301,13 +289,46 @@ impl Args {
             layouts: Vec::new(),
             refusal: None,
         });
-        let control = signals::control()?;
-        let finish = ready.map_err(run_failed)?;
+        let driven = DrivenPurge { request: self, act };
+        drive(global, ready.map_err(run_failed)?, start.dry_run, &driven)
+    }
+}
+
+/// A purge with its own document.
+struct DrivenPurge<'a> {
+    request: &'a PurgeRequest,
+    act: &'a ShownPurge,
+}
+
+impl Driven<Ready<'_>> for DrivenPurge<'_> {
+    fn run(
+        &self,
+        global: &Global,
+        ready: Ready<'_>,
+        control: &Control,
+    ) -> anyhow::Result<Option<Finish>> {
         let mut begun = |dir: &Path| global.metrics.begin(dir);
         let mut observe = |event: &Event| global.metrics.take(event);
-        let finish = finish.run(&control, &mut begun, &mut observe);
-        act.screen.borrow_mut().finish();
-        Ok(finish.map_err(run_failed)?)
+        let finish = ready.run(control, &mut begun, &mut observe);
+        self.act.screen.borrow_mut().finish();
+        drive::begun(finish)
+    }
+
+    fn conclude(&self, global: &Global, ended: &Ended<'_>) -> anyhow::Result<Exit> {
+        global.requirement.note(ended.dir);
+        let Some(done) = self.act.done.take() else {
+            // It was stopped before it began.
+            return Ok(Exit::Interrupted);
+        };
+        let commands = self.act.commands.take();
+        let document = document(self.request, &self.act.purge, commands, &done);
+        write(ended.dir, &document)?;
+        let exit = done.map_or_else(|it| it.exit(), |_| Exit::Success);
+        let exit = show(global, &document, exit);
+        if !global.json {
+            out::note(format_args!("Recorded in {}", ended.dir.display()));
+        }
+        exit
     }
 }
 
@@ -420,7 +441,7 @@ fn show(global: &Global, document: &PurgeDocument, exit: Exit) -> anyhow::Result
 }
 
 fn document(
-    args: &Args,
+    request: &PurgeRequest,
     purge: &Purge,
     commands: Vec<Issued>,
     done: &Result<Purged, PurgeError>,
@@ -446,9 +467,9 @@ fn document(
     PurgeDocument {
         schema: PURGE_SCHEMA.to_owned(),
         status,
-        path: args.device.clone(),
+        path: request.device.clone(),
         device: purge.capabilities.device.clone(),
-        reason: args.reason.clone(),
+        reason: request.reason.clone(),
         method,
         touched: purge.touched().map(Path::to_owned).collect(),
         passed_over: passed_over.collect(),
@@ -461,7 +482,7 @@ fn document(
 
 /// The document of a purge's record; `None`: it is no purge, or one that was
 /// killed.
-pub fn of_record(dir: &Path) -> Option<PurgeDocument> {
+pub fn document_of(dir: &Path) -> Option<PurgeDocument> {
     let text = std::fs::read(dir.join(DOCUMENT)).ok()?;
     let document: PurgeDocument = serde_json::from_slice(&text).ok()?;
     (document.schema == PURGE_SCHEMA).then_some(document)

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::screen::{Screen, To, skipped};
 use super::{Global, QuickMode, SeriesArgs, WantedTests, events, failed, shelf, summary};
+use crate::cmd::drive::Start;
 use crate::cmd::dry;
 use crate::cmd::hosts::refuse;
 use crate::cmd::planned::{self, RequestKind, RunRequest};
@@ -75,7 +76,7 @@ fn series(
         order,
     };
     if target == "here" {
-        return Box::new(plan).run(global, None, args.run.dry_run);
+        return Box::new(plan).run(global, Start::anew(args.run.dry_run));
     }
     let mode = args.remote_mode.into();
     let (order, runs_dir) = (&plan.order, &global.runs);
@@ -101,23 +102,18 @@ impl RunRequest for QuickPlan {
         &mut self.order.options
     }
 
-    fn run(
-        mut self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
-        self.order.dry_run = dry_run;
+    fn run(mut self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
+        self.order.dry_run = start.dry_run;
         let mut kept = (*self).clone();
         let path = kept.order.path.map(std::path::absolute).transpose()?;
         kept.order.path = path;
         let kept = planned::kept(&kept)?;
         let place = SeriesPlace {
             runs_dir: &global.runs,
-            record,
+            record: start.record,
             kept: KeptPlan::Config(kept),
         };
-        if dry_run {
+        if start.dry_run {
             baselines(&self.baselines)?;
             return dry_run_of(global, &self.order, place);
         }

@@ -2,20 +2,19 @@
 
 use std::path::Path;
 
-use fathom_campaign::plan::ResolvedCampaign;
 use fathom_campaign::run::ReadyCampaign;
 use fathom_flow::{Case, Work};
 use fathom_model::{Exit, units};
 
 use super::failed;
-use crate::cmd::Global;
 use crate::cmd::campaign::tell_notes;
 use crate::cmd::dry::{DryRun, commands_of};
+use crate::cmd::{ExitError, Global};
 use crate::out;
 
 /// Shows each step with its command, also when it would be refused, and ends as
 /// the run itself would.
-pub fn run(global: &Global, ready: ReadyCampaign, plan: &ResolvedCampaign) -> anyhow::Result<Exit> {
+pub fn run(global: &Global, ready: &ReadyCampaign<'_>) -> anyhow::Result<Exit> {
     let mut dry = DryRun::new(global);
     // fathom gen writes them.
     dry.shows_texts = false;
@@ -35,7 +34,12 @@ pub fn run(global: &Global, ready: ReadyCampaign, plan: &ResolvedCampaign) -> an
     }
     for (place, step) in ready.todo() {
         let (text, argv) = ready.command(step).map_err(failed)?;
-        let mut about = format!("# {}/{} {}", place + 1, plan.steps.len(), step.point.id);
+        let mut about = format!(
+            "# {}/{} {}",
+            place + 1,
+            ready.plan().steps.len(),
+            step.point.id
+        );
         if step.point.repetition > 1 {
             about += &format!(" #{}", step.point.repetition);
         }
@@ -53,5 +57,5 @@ pub fn run(global: &Global, ready: ReadyCampaign, plan: &ResolvedCampaign) -> an
         out::note("Nothing is left to do.");
     }
     dry.document.engine = Some(ready.selected().engine().name().to_owned());
-    dry.end(ready.refusal().map(failed))
+    dry.end(ready.refusal().map(ExitError::from))
 }

@@ -12,17 +12,19 @@ use fathom_flow::options::overlaid;
 use fathom_flow::plan_log::Head;
 use fathom_flow::progress::Progress;
 use fathom_flow::{Ending, Finish, RunOptions};
-use fathom_model::{Exit, RunStatus};
+use fathom_model::Exit;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::campaign::{Budget, CampaignArgs, tell_notes};
+use super::drive::{Driven, Ended, Prepared, Start, drive};
 use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
 use super::measuring::MeasuringArgs;
 use super::planned::{RequestKind, RunRequest};
 use super::{ExitError, Global, run_args, study};
-use crate::{out, signals};
+use crate::out;
 use fathom_flow::options::duration;
+use screen::{Begun, Observer};
 
 mod dry;
 mod hosts;
@@ -144,14 +146,9 @@ impl RunRequest for CampaignRequest {
         &mut self.options
     }
 
-    fn run(
-        self: Box<Self>,
-        global: &Global,
-        _record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
+    fn run(self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
         // The folder of a campaign has its record.
-        Self::run(*self, global, dry_run)
+        Self::run(*self, global, start.dry_run)
     }
 
     fn be_on(&mut self, _host: &str, folder: &Path) -> anyhow::Result<()> {
@@ -232,6 +229,20 @@ impl CampaignRequest {
     }
 }
 
+impl Flags {
+    /// Of a run that goes on.
+    pub fn of(options: RunOptions, dry_run: bool) -> Self {
+        Self {
+            request: CampaignRequest {
+                options,
+                ..CampaignRequest::default()
+            },
+            dry_run,
+            ..Self::default()
+        }
+    }
+}
+
 /// Runs `fathom run`.
 pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if let Some(file) = &args.file {
@@ -294,41 +305,64 @@ fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exit> {
         ledgers: Ledgers::of_user(),
     };
     let runs_dir = request.which.runs_dir(global);
-    if flags.dry_run {
-        return dry::run(
-            global,
-            run::look(&plan, &runs_dir, options).map_err(failed)?,
-            &plan,
-        );
-    }
-    let ready = run::ready(&plan, &runs_dir, options).map_err(failed)?;
-    if ready.is_done() {
-        return nothing_left(global, &ready);
-    }
-    if let (Some(dir), Some(reason)) = (ready.record(), ready.not_steady()) {
-        show(global, dir)?;
-        tell_not_steady(&reason, "; --again starts over, in a new record");
-        return Ok(Exit::Failed);
-    }
-    if !global.quiet {
-        tell_notes(ready.notes());
-        tell_notes(&ready.spending());
-    }
-    // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
-    let control = signals::control()?;
-    let finish = screen::observed(global, |begun, observer| {
-        ready.run(&control, begun, observer)
-    });
-    let finish = finish.map_err(failed)?;
-    conclude(global, &finish, &control)
+    let ready = match flags.dry_run {
+        true => run::look(&plan, &runs_dir, options),
+        false => run::ready(&plan, &runs_dir, options),
+    };
+    let ready = ready.map_err(failed)?;
+    let driven = DrivenCampaign {
+        failed: ready.failed(),
+    };
+    drive(global, ready, flags.dry_run, &driven)
 }
 
-/// Nothing is left to do: says so, and what could be done.
-fn nothing_left(global: &Global, ready: &ReadyCampaign) -> anyhow::Result<Exit> {
-    let dir = ready.record().unwrap_or(Path::new(""));
-    if !global.quiet {
+impl Prepared for ReadyCampaign<'_> {
+    fn record(&self) -> Option<&Path> {
+        ReadyCampaign::record(self)
+    }
+
+    fn is_done(&self) -> bool {
+        ReadyCampaign::is_done(self)
+    }
+
+    fn ending(&self) -> Option<Ending> {
+        match self.not_steady() {
+            Some(reason) => Some(Ending::NotAttained(reason)),
+            None => self.is_done().then_some(Ending::Complete),
+        }
+    }
+
+    fn show(&self, global: &Global) -> anyhow::Result<Exit> {
+        dry::run(global, self)
+    }
+
+    fn run(
+        self,
+        control: &Control,
+        begun: Begun<'_>,
+        observer: Observer<'_>,
+    ) -> Result<Finish, RunError> {
+        ReadyCampaign::run(self, control, begun, observer)
+    }
+}
+
+/// A campaign with its summary.
+struct DrivenCampaign {
+    /// Points of earlier starts that stay failed.
+    failed: usize,
+}
+
+impl Driven<ReadyCampaign<'_>> for DrivenCampaign {
+    fn is_over(&self, ready: &ReadyCampaign<'_>) -> bool {
+        ready.ending().is_some()
+    }
+
+    fn nothing_left(&self, global: &Global, ready: &ReadyCampaign<'_>, dir: &Path) {
+        if global.quiet || ready.not_steady().is_some() {
+            return;
+        }
         let again = "--again starts a new record";
-        let hint = match ready.failed() {
+        let hint = match self.failed {
             0 => again.to_owned(),
             n => format!("{n} failed: --retry-failed tries them again; {again}"),
         };
@@ -337,33 +371,37 @@ fn nothing_left(global: &Global, ready: &ReadyCampaign) -> anyhow::Result<Exit> 
             dir.display()
         ));
     }
-    show(global, dir)?;
-    Ok(match ready.failed() {
-        0 => Exit::Success,
-        _ => Exit::Failed,
-    })
-}
 
-fn conclude(global: &Global, finish: &Finish, control: &Control) -> anyhow::Result<Exit> {
-    show(global, &finish.dir)?;
-    // It ran, and what was asked for, points of a steady device, is not there.
-    let not_steady = match &finish.ending {
-        Some(Ending::NotAttained(reason)) => Some(reason),
-        _ => None,
-    };
-    if let Some(reason) = not_steady {
-        tell_not_steady(reason, "");
+    fn plan(&self, global: &Global, ready: &ReadyCampaign<'_>) -> anyhow::Result<()> {
+        if !global.quiet {
+            tell_notes(ready.notes());
+            tell_notes(&ready.spending());
+        }
+        Ok(())
     }
-    if let Some(spent) = &finish.spent {
-        let hint = "fathom resume with a higher limit continues";
-        tell_notes(&[format!("{spent} ({hint})")]);
+
+    fn conclude(&self, global: &Global, ended: &Ended<'_>) -> anyhow::Result<Exit> {
+        show(global, ended.dir)?;
+        // It ran, and what was asked for, points of a steady device, is not there.
+        if let Some(Ending::NotAttained(reason)) = ended.ending {
+            let more = match ended.finish {
+                None => "; --again starts over, in a new record",
+                Some(_) => "",
+            };
+            tell_not_steady(reason, more);
+        }
+        let spent = ended.finish.and_then(|finish| finish.spent.as_ref());
+        if let Some(spent) = spent {
+            let hint = "fathom resume with a higher limit continues";
+            tell_notes(&[format!("{spent} ({hint})")]);
+        }
+        Ok(match ended.exit() {
+            Exit::Success if matches!(ended.ending, Some(Ending::NotAttained(_))) => Exit::Failed,
+            Exit::Success if ended.finish.is_none() && self.failed > 0 => Exit::Failed,
+            Exit::Interrupted if spent.is_some() => Exit::Failed,
+            exit => exit,
+        })
     }
-    Ok(match finish.status {
-        RunStatus::Complete if not_steady.is_some() => Exit::Failed,
-        RunStatus::Complete => Exit::Success,
-        RunStatus::Interrupted if control.stop_requests() > 0 => Exit::Interrupted,
-        _ => Exit::Failed,
-    })
 }
 
 /// That points were left out because the device is not steady, and what to do.

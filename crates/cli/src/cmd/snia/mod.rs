@@ -1,22 +1,18 @@
 //! `fathom snia`: tests after SNIA's specification, interpreted.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::Subcommand;
-use fathom_analysis::snia::{DriveClass, SniaTest, TrackedVariable};
-use fathom_campaign::snia::{SniaAsk, SniaChoices};
-use fathom_device::purge::PurgeMethods;
+use fathom_analysis::snia::{DriveClass, SniaTest};
+use fathom_campaign::snia::{SniaChoices, SniaHow};
 use fathom_flow::RunOptions;
 use fathom_flow::options::size;
 use fathom_model::Exit;
-use serde::{Deserialize, Serialize};
 
 use super::Global;
 use super::campaign::terabytes;
 use super::kinds::KindArgs;
 use super::measuring::MeasuringArgs;
-use fathom_flow::options::duration;
 
 mod dry;
 mod panel;
@@ -24,7 +20,7 @@ mod report;
 mod run;
 
 pub use panel::SniaPanel;
-pub use run::resume_as as resume;
+pub use run::{SniaRequest, of_record};
 
 /// Measure a drive in steady state after the SNIA specification (an interpretation, no SNIA test)
 ///
@@ -122,103 +118,9 @@ struct TestArgs {
     #[command(flatten)]
     _measuring: MeasuringArgs,
     #[command(flatten)]
-    how: How,
+    how: SniaHow,
     #[command(flatten)]
-    other: Otherwise,
-}
-
-/// How it is run; kept for `resume`.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "How it is run")]
-struct How {
-    /// Which way to purge it: auto, nvme-format, blkdiscard, overwrite, …
-    #[arg(long, value_name = "METHOD", value_parser = method, conflicts_with = "no_purge")]
-    purge: Option<String>,
-    /// Do not purge it: the figures are not those of the specification then
-    #[arg(long)]
-    no_purge: bool,
-    /// Leave the drive's write cache as it is
-    #[arg(long)]
-    keep_cache: bool,
-    /// The ioengine of the jobs, in fio's words
-    #[arg(long, value_name = "NAME", default_value = "libaio")]
-    ioengine: String,
-}
-
-impl How {
-    fn ask(&self, test: SniaTest, class: DriveClass, wanted: SniaChoices) -> SniaAsk {
-        SniaAsk {
-            test,
-            class,
-            wanted,
-            purge: self.purge.clone(),
-            no_purge: self.no_purge,
-            keep_cache: self.keep_cache,
-            ioengine: self.ioengine.clone(),
-        }
-    }
-}
-
-/// What may be otherwise than in the specification; the report tells all of it.
-#[derive(Debug, Clone, Default, clap::Args)]
-#[command(next_help_heading = "Different from the specification (the report says so)")]
-struct Otherwise {
-    /// Short instead of right: cells of a second, 4 MiB, one fill, two or three rounds
-    #[arg(long)]
-    debug: bool,
-    /// Active range: a part such as 75%, or a size such as 8g
-    #[arg(long, value_name = "RANGE")]
-    range: Option<String>,
-    /// I/Os that each thread keeps under way
-    #[arg(long, value_name = "N")]
-    iodepth: Option<u32>,
-    /// Threads
-    #[arg(long, value_name = "N")]
-    threads: Option<u32>,
-    /// How often the range is filled before the rounds
-    #[arg(long, value_name = "N")]
-    fills: Option<u32>,
-    /// IOPS: the mixes, reads/writes in percent: 100/0,65/35,0/100
-    #[arg(long, value_name = "LIST")]
-    mixes: Option<String>,
-    /// IOPS: the block sizes: 1024k,64k,4k
-    #[arg(long, value_name = "LIST")]
-    blocks: Option<String>,
-    /// Time of a cell (write saturation: of a sample)
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    cell: Option<Duration>,
-    /// Time of the histogram
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    histogram: Option<Duration>,
-    /// Rounds of the measurement window
-    #[arg(long, value_name = "N")]
-    window: Option<usize>,
-    /// Rounds after which steady state is not attained
-    #[arg(long, value_name = "N")]
-    max_rounds: Option<usize>,
-    /// Go on beyond them, with a warning, until it is
-    #[arg(long)]
-    soft: bool,
-    /// Limit of the data excursion, in percent of the average
-    #[arg(long, value_name = "PERCENT")]
-    data_limit: Option<f64>,
-    /// Limit of the slope excursion, in percent of the average
-    #[arg(long, value_name = "PERCENT")]
-    slope_limit: Option<f64>,
-    /// fio-tests' stricter criterion decides: in every round of the window every
-    /// cell keeps fio's rule
-    #[arg(long)]
-    all_cells: bool,
-    /// Write saturation: drive fills that end it
-    #[arg(long, value_name = "N")]
-    stop_fills: Option<f64>,
-    /// Write saturation: time that ends it
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    stop_after: Option<Duration>,
-}
-
-fn method(text: &str) -> Result<String, String> {
-    text.parse::<PurgeMethods>().map(|_| text.to_owned())
+    wanted: SniaChoices,
 }
 
 impl TestArgs {
@@ -226,37 +128,6 @@ impl TestArgs {
         match self.client {
             true => DriveClass::Client,
             false => DriveClass::Enterprise,
-        }
-    }
-}
-
-impl Otherwise {
-    fn wanted(&self) -> SniaChoices {
-        let base = match self.debug {
-            true => SniaChoices::debug(),
-            false => SniaChoices::default(),
-        };
-        SniaChoices {
-            active_range: self.range.clone().or(base.active_range),
-            iodepth: self.iodepth.or(base.iodepth),
-            jobs: self.threads.or(base.jobs),
-            fill_loops: self.fills.or(base.fill_loops),
-            mixes: self.mixes.clone(),
-            blocks: self.blocks.clone(),
-            cell: self.cell.or(base.cell),
-            histogram: self.histogram.or(base.histogram),
-            window: self.window.or(base.window),
-            max_rounds: self.max_rounds.or(base.max_rounds),
-            soft: self.soft,
-            data_percent: self.data_limit.or(base.data_percent),
-            slope_percent: self.slope_limit.or(base.slope_percent),
-            criterion: match self.all_cells {
-                true => TrackedVariable::AllCells,
-                false => TrackedVariable::Tracked,
-            },
-            stop_fills: self.stop_fills.or(base.stop_fills),
-            stop: self.stop_after.or(base.stop),
-            ..base
         }
     }
 }

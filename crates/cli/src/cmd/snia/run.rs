@@ -1,37 +1,30 @@
 //! Runs a test, or goes on with one.
 
-use std::path::{Path, PathBuf};
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use fathom_analysis::snia::{Setup, SniaTest};
-use fathom_campaign::snia::{FACTS, Snia, SniaChoices};
-use fathom_engine::Control;
+use fathom_analysis::snia::{Setup, SniaTest, TrackedVariable};
+use fathom_campaign::snia::{FACTS, Snia, SniaAsk, SniaChoices, SniaHow};
 use fathom_flow::budget::{Cost, Endurance, Speed};
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::{Ending, Finish, Flow, KeptPlan, Ready, RunOptions};
 use fathom_model::{Exit, units};
 use fathom_record::{Entries, Header};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, from_value};
 
 use super::dry::{self, Outlook};
-use super::{How, TestArgs, report};
+use super::{TestArgs, report};
 use crate::cmd::campaign::{tell, tell_notes};
+use crate::cmd::drive::{Driven, Ended, Start, drive};
 use crate::cmd::dry::DryRun;
 use crate::cmd::measuring::MeasuringArgs;
-use crate::cmd::resume::as_started;
-use crate::cmd::run::screen::observed;
+use crate::cmd::planned::{RequestKind, RunRequest, kept};
+use crate::cmd::resume::{as_started, go_on};
 use crate::cmd::run::{Flags, failed};
-use crate::cmd::{ExitError, Global, nothing_left, run_args, show};
-use crate::{out, signals};
-
-/// Key of [`How`] in a record's facts.
-const HOW: &str = "snia_how";
-/// Key of the device in them.
-const DEVICE: &str = "snia_device";
-/// Key of the options in them, and of the most bytes where an earlier version kept them.
-const OPTIONS: &str = "snia_options";
-const MAX_WRITTEN: &str = "snia_max_written";
+use crate::cmd::{ExitError, Global, run_args, show};
+use crate::out;
 
 /// Arguments of `fathom snia resume`.
 #[derive(Debug, clap::Args)]
@@ -54,40 +47,118 @@ pub struct ResumeArgs {
     _measuring: MeasuringArgs,
 }
 
-/// One test on one device.
-struct Job {
-    script: Snia,
-    how: How,
-    device: PathBuf,
-    options: RunOptions,
-    speed: Option<Speed>,
+/// A test on a device: what a record keeps of it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct SniaRequest {
+    pub ask: SniaAsk,
+    pub device: PathBuf,
+    pub options: RunOptions,
+    /// How fast the device is written at most, in bytes a second.
+    write_speed: Option<u64>,
     endurance_tbw: Option<u64>,
-    record: Option<PathBuf>,
+    /// What was made of it on the device; `None`: it has not begun.
+    setup: Option<Setup>,
 }
 
 /// Runs a test on each device, one after the other.
 pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<Exit> {
     args.options.check().map_err(run_args::usage)?;
-    if let (true, Some(why)) = (args.other.all_cells, test.why_not("all-cells")) {
+    let all_cells = args.wanted.criterion == TrackedVariable::AllCells;
+    if let (true, Some(why)) = (all_cells, test.why_not("all-cells")) {
         let what = format!("there is no --all-cells here: {why}");
         return Err(ExitError::new(Exit::Usage, what).into());
     }
-    let jobs: anyhow::Result<Vec<Job>> = args
-        .devices
-        .iter()
-        .enumerate()
-        .map(|device| Job::new(args, test, device))
-        .collect();
-    let jobs = jobs?;
-    if args.dry_run {
-        return dry_run(global, &jobs);
+    let ask = SniaAsk {
+        test,
+        class: args.class(),
+        wanted: args.wanted.clone(),
+        how: args.how.clone(),
+    };
+    let request = |(place, device): (usize, &PathBuf)| {
+        Ok(SniaRequest {
+            ask: ask.clone(),
+            device: std::path::absolute(device)?,
+            options: args.options.of_device(place),
+            write_speed: args.write_speed,
+            endurance_tbw: args.endurance_tbw,
+            setup: None,
+        })
+    };
+    let requests: anyhow::Result<Vec<_>> = args.devices.iter().enumerate().map(request).collect();
+    each(global, requests?, Start::anew(args.dry_run))
+}
+
+/// Goes on with a test.
+pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
+    let dir = show::find_only(global, args.run.as_deref())?;
+    let header = Entries::open(&dir)?.header;
+    if !header.facts.contains_key(FACTS) || !header.command.starts_with("snia ") {
+        let what = format!(
+            "{}: not a fathom snia run\n  to do: fathom runs lists what there is",
+            dir.display()
+        );
+        return Err(ExitError::new(Exit::Missing, what).into());
     }
-    let control = signals::control()?;
-    let mut docs = Vec::new();
+    as_started(&header);
+    let flags = Flags::of(args.options.clone(), args.dry_run);
+    go_on(global, &flags, dir, &header)
+}
+
+/// What an earlier version keeps of a test in the header of its record.
+pub fn of_record(header: &Header) -> Option<SniaRequest> {
+    let facts = &header.facts;
+    let fact = |key: &str| facts.get(key).cloned();
+    let setup: Setup = from_value(fact(FACTS)?.as_array()?.first()?.clone()).ok()?;
+    let how = fact("snia_how")?;
+    // The oldest have them among those of the test.
+    let options = fact("snia_options").unwrap_or_else(|| how.clone());
+    let mut options: RunOptions = from_value(options).ok()?;
+    let max_written = fact("snia_max_written").and_then(|it| it.as_u64());
+    options.max_written = options.max_written.or(max_written);
+    let how: SniaHow = from_value(how).ok()?;
+    Some(SniaRequest {
+        ask: SniaAsk {
+            test: setup.test,
+            class: setup.class,
+            wanted: SniaChoices::default(),
+            how,
+        },
+        device: from_value(fact("snia_device")?).ok()?,
+        options,
+        write_speed: None,
+        endurance_tbw: None,
+        setup: Some(setup),
+    })
+}
+
+impl RequestKind for SniaRequest {
+    const NAME: &'static str = "snia";
+}
+
+impl RunRequest for SniaRequest {
+    fn options(&mut self) -> &mut RunOptions {
+        &mut self.options
+    }
+
+    fn run(self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
+        each(global, vec![*self], start)
+    }
+}
+
+/// Runs them one after the other; nothing is run before all can be.
+fn each(global: &Global, requests: Vec<SniaRequest>, start: Start) -> anyhow::Result<Exit> {
+    let shown = Shown {
+        dry: RefCell::new(DryRun::new(global)),
+        refusal: RefCell::default(),
+        docs: RefCell::default(),
+    };
+    let tests = requests.into_iter().map(|it| PreparedTest::new(it, &shown));
+    let tests: anyhow::Result<Vec<_>> = tests.collect();
     let mut worst = Exit::Success;
-    for job in &jobs {
-        let (exit, doc) = job.run(global, &control)?;
-        docs.push(doc);
+    for test in &tests? {
+        let flow = test.flow(global, start.record.clone())?;
+        let ready = flow.look().map_err(failed)?;
+        let exit = drive(global, ready, start.dry_run, test)?;
         if exit != Exit::Success {
             worst = exit;
         }
@@ -95,194 +166,86 @@ pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<
             break;
         }
     }
-    match (global.json, &docs[..]) {
+    if start.dry_run {
+        return shown.dry.into_inner().end(shown.refusal.into_inner());
+    }
+    match (global.json, &shown.docs.into_inner()[..]) {
         (true, [only]) => out::json(only)?,
-        (true, _) => out::json(&docs)?,
+        (true, docs) => out::json(&docs)?,
         (false, _) => {}
     }
     Ok(worst)
 }
 
-/// Goes on with the test of this record, as `fathom resume` was told.
-pub fn resume_as(
-    global: &Global,
-    flags: &Flags,
-    dir: PathBuf,
-    header: &Header,
-) -> anyhow::Result<Exit> {
-    let args = ResumeArgs {
-        run: None,
-        options: flags.request.options.clone(),
-        _measuring: MeasuringArgs::default(),
-        dry_run: flags.dry_run,
-    };
-    go_on(global, &args, dir, header)
+/// What several devices have together.
+struct Shown<'g> {
+    dry: RefCell<DryRun<'g>>,
+    /// The first of them, in a dry run.
+    refusal: RefCell<Option<ExitError>>,
+    docs: RefCell<Vec<fathom_report::snia::Document>>,
 }
 
-/// Goes on with a test.
-pub fn resume(global: &Global, args: &ResumeArgs) -> anyhow::Result<Exit> {
-    let dir = show::find_only(global, args.run.as_deref())?;
-    let header = Entries::open(&dir)?.header;
-    as_started(&header);
-    go_on(global, args, dir, &header)
+/// A test that fits its device.
+struct PreparedTest<'s, 'g> {
+    request: SniaRequest,
+    script: Snia,
+    command: String,
+    speed: Option<Speed>,
+    shown: &'s Shown<'g>,
 }
 
-fn go_on(
-    global: &Global,
-    args: &ResumeArgs,
-    dir: PathBuf,
-    header: &Header,
-) -> anyhow::Result<Exit> {
-    let kept = SniaFacts::read(&header.facts).ok_or_else(|| {
-        ExitError::new(
-            Exit::Missing,
-            format!(
-                "{}: not a fathom snia run\n  to do: fathom runs lists what there is",
-                dir.display()
-            ),
-        )
-    })?;
-    let mut options = kept.options;
-    options.again(&args.options).map_err(failed)?;
-    options.check_one().map_err(run_args::usage)?;
-    let job = Job {
-        script: {
-            let setup = kept.setup;
-            let ask = kept
-                .how
-                .ask(setup.test, setup.class, SniaChoices::default());
-            Snia::of_setup(setup, &ask, &kept.device, &options.destroy).map_err(failed)?
-        },
-        how: kept.how,
-        device: kept.device,
-        options,
-        speed: None,
-        endurance_tbw: None,
-        record: Some(dir),
-    };
-    if args.dry_run {
-        return dry_run(global, &[job]);
-    }
-    let control = signals::control()?;
-    let (exit, doc) = job.run(global, &control)?;
-    if global.json {
-        out::json(&doc)?;
-    }
-    Ok(exit)
-}
-
-/// What a record's header says of the test in it.
-#[derive(Debug, Serialize, Deserialize)]
-struct SniaFacts {
-    setup: Setup,
-    how: How,
-    device: PathBuf,
-    options: RunOptions,
-}
-
-impl SniaFacts {
-    fn read(facts: &Map<String, Value>) -> Option<Self> {
-        let setup = facts.get(FACTS)?.as_array()?.first()?.clone();
-        let how = facts.get(HOW)?;
-        // Records of earlier versions have them among those of the test.
-        let options = facts.get(OPTIONS).unwrap_or(how).clone();
-        let mut options: RunOptions = serde_json::from_value(options).ok()?;
-        let max_written = facts.get(MAX_WRITTEN).and_then(Value::as_u64);
-        options.max_written = options.max_written.or(max_written);
-        Some(Self {
-            setup: serde_json::from_value(setup).ok()?,
-            how: serde_json::from_value(how.clone()).ok()?,
-            device: serde_json::from_value(facts.get(DEVICE)?.clone()).ok()?,
-            options,
-        })
-    }
-}
-
-impl Job {
-    fn new(
-        args: &TestArgs,
-        test: SniaTest,
-        (place, device): (usize, &PathBuf),
-    ) -> anyhow::Result<Self> {
-        let options = args.options.of_device(place);
-        let sim = options.is_simulated().then_some(options.sim(0));
-        let device = std::path::absolute(device)?;
-        let ask = args.how.ask(test, args.class(), args.other.wanted());
-        let script = Snia::on(&ask, &device, sim, &options.destroy).map_err(failed)?;
-        Ok(Self {
-            script,
-            how: args.how.clone(),
-            options,
-            speed: args
-                .write_speed
-                .map(Speed::Said)
-                .or_else(|| Speed::of_link(&device)),
-            endurance_tbw: args.endurance_tbw,
-            record: None,
+impl<'s, 'g> PreparedTest<'s, 'g> {
+    fn new(mut request: SniaRequest, shown: &'s Shown<'g>) -> anyhow::Result<Self> {
+        let SniaRequest {
+            ask,
             device,
+            options,
+            ..
+        } = &request;
+        let sim = options.is_simulated().then_some(options.sim(0));
+        let script = match request.setup.clone() {
+            Some(setup) => Snia::of_setup(setup, ask, device, &options.destroy),
+            None => Snia::on(ask, device, sim, &options.destroy),
+        };
+        let script = script.map_err(failed)?;
+        let said = request.write_speed.map(Speed::Said);
+        let speed = said.or_else(|| Speed::of_link(&request.device));
+        request.setup = Some(script.setup.clone());
+        Ok(Self {
+            command: format!("snia {}", script.setup.test.name()),
+            request,
+            script,
+            speed,
+            shown,
         })
     }
 
-    /// The test has ended: its result is shown again, and its record, which says
-    /// whether it was interrupted, stays as it is.
-    fn nothing_left(
-        &self,
-        global: &Global,
-        dir: &Path,
-    ) -> anyhow::Result<(Exit, fathom_report::snia::Document)> {
-        let doc = report::read(dir)?;
-        nothing_left(global, dir);
-        if !global.json {
-            report::present(global, &doc)?;
-        }
-        Ok((Exit::Success, doc))
-    }
-
-    fn flow<'f>(&'f self, global: &Global, command: &'f str) -> Flow<'f> {
-        let how = &self.how;
+    fn flow(&self, global: &Global, record: Option<PathBuf>) -> anyhow::Result<Flow<'_>> {
         let mut facts = Map::new();
         facts.insert(FACTS.to_owned(), self.script.facts());
-        facts.insert(HOW.to_owned(), json!(how));
-        facts.insert(DEVICE.to_owned(), json!(self.device));
-        facts.insert(OPTIONS.to_owned(), json!(self.options.kept()));
-        Flow {
+        Ok(Flow {
             script: &self.script,
-            command,
-            name: command,
-            device: Some(self.device.clone()),
+            command: &self.command,
+            name: &self.command,
+            device: Some(self.request.device.clone()),
             work_dir: PathBuf::from("/"),
-            kept: KeptPlan::Tasks,
+            kept: KeptPlan::Config(kept(&self.request)?),
             engine_needs: Vec::new(),
-            options: self.options.clone(),
+            options: self.request.options.clone(),
             interval: Duration::from_millis(self.script.setup.interval_ms),
             runs_dir: global.runs.clone(),
-            record: self.record.clone(),
+            record,
             ledgers: Ledgers::of_user(),
             facts,
-        }
-    }
-
-    fn command(&self) -> String {
-        format!("snia {}", self.script.setup.test.name())
+        })
     }
 
     fn endurance(&self) -> Endurance {
         let ledgers = Ledgers::of_user();
-        let entries = ledgers.entries(&self.device).unwrap_or_default();
-        Endurance::of(&ledgers.health(&self.device), &entries, self.endurance_tbw)
-    }
-
-    /// Tells the plan; refuses one that wants more than it may have.
-    fn plan(&self, global: &Global, ready: &Ready) -> anyhow::Result<Outlook> {
-        let outlook = Outlook::of(&self.script, ready.history(), self.speed);
-        if !global.quiet {
-            for line in dry::plan(&self.script, &outlook, &self.endurance()) {
-                tell(&line);
-            }
-            tell_notes(ready.notes());
-        }
-        self.within(&outlook.least(), ready.written_bytes())?;
-        Ok(outlook)
+        let device = &self.request.device;
+        let entries = ledgers.entries(device).unwrap_or_default();
+        let tbw = self.request.endurance_tbw;
+        Endurance::of(&ledgers.health(device), &entries, tbw)
     }
 
     /// Whether what is left can be done; earlier starts have written `written` bytes.
@@ -294,6 +257,7 @@ impl Job {
             )
         };
         if let Some(limit) = self
+            .request
             .options
             .max_time
             .filter(|&limit| least.duration > limit)
@@ -306,7 +270,12 @@ impl Job {
             )));
         }
         let all = least.write_bytes.saturating_add(written);
-        if let Some(limit) = self.options.max_written.filter(|&limit| all > limit) {
+        if let Some(limit) = self
+            .request
+            .options
+            .max_written
+            .filter(|&limit| all > limit)
+        {
             let bytes = |bytes: u64| units::bytes(bytes as f64);
             return Err(refused(format!(
                 "the test writes {} at least, in all its starts, and --max-written allows {}",
@@ -316,34 +285,60 @@ impl Job {
         }
         Ok(())
     }
+}
 
-    /// Runs it and tells what came of it.
-    fn run(
-        &self,
-        global: &Global,
-        control: &Control,
-    ) -> anyhow::Result<(Exit, fathom_report::snia::Document)> {
-        let command = self.command();
-        let ready = self.flow(global, &command).look().map_err(failed)?;
-        if let Some(dir) = self.record.as_deref()
-            && ready.is_closed()
-            && Outlook::of(&self.script, ready.history(), None).is_over()
-        {
-            return self.nothing_left(global, dir);
+impl Driven<Ready<'_>> for PreparedTest<'_, '_> {
+    fn dry_run(&self, _global: &Global, ready: &Ready<'_>) -> anyhow::Result<Exit> {
+        let outlook = Outlook::of(&self.script, ready.history(), self.speed);
+        for line in dry::plan(&self.script, &outlook, &self.endurance()) {
+            out::note(line);
         }
+        let dry = &mut *self.shown.dry.borrow_mut();
+        dry.document.engine = Some(ready.selected().engine().name().to_owned());
+        dry.device = Some(self.request.device.clone());
+        for task in &outlook.best {
+            dry.task(task, ready.selected(), &dry.runs_dir().join("RUN"))?;
+            if out::is_stopped() {
+                break;
+            }
+        }
+        match ready.refusal() {
+            None => self.within(&outlook.least(), ready.written_bytes())?,
+            Some(against) => {
+                let refusal = &mut *self.shown.refusal.borrow_mut();
+                refusal.get_or_insert_with(|| against.into());
+            }
+        }
+        Ok(Exit::Success)
+    }
+
+    fn is_over(&self, ready: &Ready<'_>) -> bool {
+        ready.is_closed() && Outlook::of(&self.script, ready.history(), None).is_over()
+    }
+
+    /// Tells the plan; refuses one that wants more than it may have.
+    fn plan(&self, global: &Global, ready: &Ready<'_>) -> anyhow::Result<()> {
         // A refusal comes before a plan that could not be carried out.
-        if ready.refusal().is_none() {
-            self.plan(global, &ready)?;
+        if ready.refusal().is_some() {
+            return Ok(());
         }
-        let finish = observed(global, |begun, observer| {
-            ready.run(control, begun, observer)
-        });
-        let finish = finish.map_err(failed)?;
-        let doc = report::read(&finish.dir)?;
+        let outlook = Outlook::of(&self.script, ready.history(), self.speed);
+        if !global.quiet {
+            for line in dry::plan(&self.script, &outlook, &self.endurance()) {
+                tell(&line);
+            }
+            tell_notes(ready.notes());
+        }
+        Ok(self.within(&outlook.least(), ready.written_bytes())?)
+    }
+
+    fn conclude(&self, global: &Global, ended: &Ended<'_>) -> anyhow::Result<Exit> {
+        let doc = report::read(ended.dir)?;
         if !global.json {
             report::present(global, &doc)?;
         }
-        Ok((conclude(&finish), doc))
+        self.shown.docs.borrow_mut().push(doc);
+        Ok(ended.finish.map_or(Exit::Success, conclude))
     }
 }
 
@@ -368,33 +363,4 @@ fn conclude(finish: &Finish) -> Exit {
         (None, None) => out::note(format_args!("to go on: {resume}")),
     }
     finish.exit()
-}
-
-/// Shows what would be done.
-fn dry_run(global: &Global, jobs: &[Job]) -> anyhow::Result<Exit> {
-    let mut dry = DryRun::new(global);
-    let mut refusal = None;
-    let mut engine = "";
-    for job in jobs {
-        let command = job.command();
-        let ready = job.flow(global, &command).look().map_err(failed)?;
-        let outlook = Outlook::of(&job.script, ready.history(), job.speed);
-        engine = ready.selected().engine().name();
-        for line in dry::plan(&job.script, &outlook, &job.endurance()) {
-            out::note(line);
-        }
-        dry.device = Some(job.device.clone());
-        for task in &outlook.best {
-            dry.task(task, ready.selected(), &global.runs.join("RUN"))?;
-            if out::is_stopped() {
-                break;
-            }
-        }
-        match ready.refusal() {
-            Some(against) => refusal = refusal.or_else(|| Some(against.into())),
-            None => job.within(&outlook.least(), ready.written_bytes())?,
-        }
-    }
-    dry.document.engine = Some(engine.to_owned());
-    dry.end(refusal)
 }

@@ -25,16 +25,17 @@ use fathom_model::{Event, Exit};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::cmd::drive::{self, Driven, Ended, Start, drive};
 use crate::cmd::hosts::{HostVariables, SharedHosts};
 use crate::cmd::job::Setting;
 use crate::cmd::planned::{self, RequestKind, RunRequest};
 use crate::cmd::run::failed;
 use crate::cmd::run::screen::{observed, observed_in_place};
 use crate::cmd::run_args::RunArgs;
-use crate::cmd::{ExitError, Global, dry, header_facts, nothing_left};
+use crate::cmd::{ExitError, Global, dry, header_facts};
 use crate::format::FioOutputFormat;
 use crate::live::{LiveLines, LiveOptions};
-use crate::{out, signals};
+use crate::out;
 
 mod clients;
 mod engine;
@@ -173,7 +174,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         formats: &args.output_format,
         file: args.output.as_deref(),
     };
-    kept.go(global, plan, None, output, args.run.dry_run)
+    kept.go(global, plan, Start::anew(args.run.dry_run), output)
 }
 
 /// Whether what a run prints at its end may take the place of what is there, which is told
@@ -194,14 +195,9 @@ impl RunRequest for JobPlan {
         &mut self.options
     }
 
-    fn run(
-        self: Box<Self>,
-        global: &Global,
-        record: Option<PathBuf>,
-        dry_run: bool,
-    ) -> anyhow::Result<Exit> {
+    fn run(self: Box<Self>, global: &Global, start: Start) -> anyhow::Result<Exit> {
         let plan = Plan::of(&self)?;
-        self.go(global, plan, record, Output::default(), dry_run)
+        self.go(global, plan, start, Output::default())
     }
 
     fn job(&self) -> Option<&Self> {
@@ -214,17 +210,20 @@ impl JobPlan {
         self,
         global: &Global,
         plan: Plan,
-        record: Option<PathBuf>,
+        start: Start,
         output: Output<'_>,
-        dry_run: bool,
     ) -> anyhow::Result<Exit> {
         let placed = self.placed()?;
-        let kept = planned::kept(&placed)?;
-        let repeat = |steps: Vec<JobStep>| -> Box<dyn Script> { Box::new(Jobs(steps)) };
-        let what = (COMMAND, kept);
-        let (ran, steps) =
-            placed.execute(global, plan, what, record, (output, dry_run), &repeat)?;
-        ran.shown(|dir| show(global, output, dir, &steps))
+        let what = (COMMAND, planned::kept(&placed)?);
+        let work_dir = placed.work_dir.clone().unwrap_or_default();
+        let steps = placed.steps(&plan, &work_dir);
+        let jobs = DrivenJobs {
+            hosts: placed.hosts.as_ref(),
+            by_second: Some((output, steps.len())),
+            show: &|dir, exit| show(global, output, dir, &steps).map(|()| exit),
+        };
+        let script = Jobs(steps.clone());
+        placed.execute(global, &plan, what, start, &script, &jobs)
     }
 
     /// Relative names are meant from here, also when it goes on from elsewhere.
@@ -290,7 +289,8 @@ impl JobPlan {
         Ok(self)
     }
 
-    /// Runs its steps as `repeat` has them, as another command.
+    /// Runs its steps as `repeat` has them, as another command; `show` shows what came of
+    /// it, and gives the exit code for that of the jobs.
     ///
     /// # Errors
     /// As [`JobPlan::run`].
@@ -298,59 +298,36 @@ impl JobPlan {
         self,
         global: &Global,
         what: (&str, Value),
-        record: Option<PathBuf>,
-        dry_run: bool,
-        repeat: &dyn Fn(Vec<JobStep>) -> Box<dyn Script>,
-    ) -> anyhow::Result<Ran> {
+        start: Start,
+        repeat: impl FnOnce(Vec<JobStep>) -> Box<dyn Script>,
+        show: impl Fn(&Path, Exit) -> anyhow::Result<Exit>,
+    ) -> anyhow::Result<Exit> {
         let plan = Plan::of(&self)?;
-        let how = (Output::default(), dry_run);
-        Ok(self.execute(global, plan, what, record, how, repeat)?.0)
+        let work_dir = self.work_dir.clone().unwrap_or_default();
+        let script = repeat(self.steps(&plan, &work_dir));
+        let jobs = DrivenJobs {
+            hosts: self.hosts.as_ref(),
+            by_second: None,
+            show: &show,
+        };
+        self.execute(global, &plan, what, start, script.as_ref(), &jobs)
     }
 
-    /// Runs it; gives what came of it, and its script.
     fn execute(
-        self,
+        &self,
         global: &Global,
-        plan: Plan,
+        plan: &Plan,
         (command, kept): (&str, Value),
-        record: Option<PathBuf>,
-        (output, dry_run): (Output<'_>, bool),
-        repeat: &dyn Fn(Vec<JobStep>) -> Box<dyn Script>,
-    ) -> anyhow::Result<(Ran, Vec<JobStep>)> {
+        start: Start,
+        script: &dyn Script,
+        jobs: &DrivenJobs<'_>,
+    ) -> anyhow::Result<Exit> {
         let work_dir = self.work_dir.clone().unwrap_or_default();
-        let began = Owner::of(record.as_deref(), &[]).began;
-        let checked = self.check(&plan, &work_dir, began)?;
-        let steps = self.steps(&plan, &work_dir);
-        let script = repeat(steps.clone());
-        let flow = self.flow(global, script.as_ref(), command, record, (work_dir, kept));
+        let began = Owner::of(start.record.as_deref(), &[]).began;
+        let checked = self.check(plan, &work_dir, began)?;
+        let flow = self.flow(global, script, command, start.record, (work_dir, kept));
         let ready = flow.checked(checked).map_err(failed)?;
-        if dry_run {
-            let exit = dry::show_on(global, &ready, self.hosts.as_ref())?;
-            return Ok((Ran::Shown(exit), steps));
-        }
-        if let (true, Some(dir)) = (ready.is_done(), ready.record()) {
-            nothing_left(global, dir);
-            let dir = dir.to_owned();
-            return Ok((Ran::Ended(dir, Exit::Success), steps));
-        }
-        // Taken over before anything starts: an early Ctrl-C leaves no fio behind.
-        let control = signals::control()?;
-        let finish = match command == COMMAND {
-            true => observed_by_second(global, output, steps.len(), ready, &control),
-            false => observed(global, |begun, observer| {
-                ready.run(&control, begun, observer)
-            }),
-        };
-        let ran = match finish {
-            // Whoever drives this one has ended it before it began.
-            Err(RunError::Interrupted) => Ran::Shown(Exit::Interrupted),
-            finish => {
-                let finish = finish.map_err(failed)?;
-                let exit = conclude(&finish);
-                Ran::Ended(finish.dir, exit)
-            }
-        };
-        Ok((ran, steps))
+        drive(global, ready, start.dry_run, jobs)
     }
 
     /// What is found of the engine and the targets, for a run that began then.
@@ -456,24 +433,36 @@ impl JobPlan {
     }
 }
 
-/// What came of a plan of job files.
-pub enum Ran {
-    /// It was only shown, or did not begin.
-    Shown(Exit),
-    /// Its record, and how it ended.
-    Ended(PathBuf, Exit),
+/// Jobs of whatever command.
+struct DrivenJobs<'a> {
+    hosts: Option<&'a SharedHosts>,
+    /// A line for each second stays, of so many steps.
+    by_second: Option<(Output<'a>, usize)>,
+    show: &'a dyn Fn(&Path, Exit) -> anyhow::Result<Exit>,
 }
 
-impl Ran {
-    /// Shows what came of it, where it ran; gives how it ended.
-    ///
-    /// # Errors
-    /// Those of `show`.
-    pub fn shown(self, show: impl FnOnce(&Path) -> anyhow::Result<()>) -> anyhow::Result<Exit> {
-        match self {
-            Self::Shown(exit) => Ok(exit),
-            Self::Ended(dir, exit) => show(&dir).map(|()| exit),
-        }
+impl Driven<Ready<'_>> for DrivenJobs<'_> {
+    fn dry_run(&self, global: &Global, ready: &Ready<'_>) -> anyhow::Result<Exit> {
+        dry::show_on(global, ready, self.hosts)
+    }
+
+    fn run(
+        &self,
+        global: &Global,
+        ready: Ready<'_>,
+        control: &Control,
+    ) -> anyhow::Result<Option<Finish>> {
+        drive::begun(match self.by_second {
+            Some((output, steps)) => observed_by_second(global, output, steps, ready, control),
+            None => observed(global, |begun, observer| {
+                ready.run(control, begun, observer)
+            }),
+        })
+    }
+
+    fn conclude(&self, _global: &Global, ended: &Ended<'_>) -> anyhow::Result<Exit> {
+        let exit = ended.finish.map_or(Exit::Success, conclude);
+        (self.show)(ended.dir, exit)
     }
 }
 
