@@ -13,7 +13,7 @@ const ORDINARY: [u32; 4] = [42, 43, 49, 56];
 const WORDED: [u32; 8] = [1, 2, 20, 23, 40, 41, 44, 45];
 const ALL: u32 = 58;
 /// Tests of one call: the guest answers when all are over.
-const AT_ONCE: usize = 12;
+const AT_ONCE: usize = 4;
 
 /// Its command line, without what is of fio's memory and screen, as tools/conformance/fio.
 const AS_FIO: &str = r#"#!/guest/bash

@@ -69,8 +69,7 @@ pub struct SniaChoices {
     /// cell keeps fio's rule
     #[arg(long = "all-cells", value_parser = clap::builder::BoolishValueParser::new()
         .map(|all| if all { TrackedVariable::AllCells } else { TrackedVariable::Tracked }))]
-    #[arg(num_args = 0, default_value = "false", default_missing_value = "true")]
-    #[arg(hide_default_value = true, hide_possible_values = true)]
+    #[arg(action = clap::ArgAction::SetTrue)]
     pub criterion: TrackedVariable,
     /// fio's rule in a cell: distance from the mean in percent, and its window.
     #[arg(skip)]

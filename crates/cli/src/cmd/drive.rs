@@ -40,6 +40,8 @@ pub struct Ended<'a> {
     pub ending: Option<&'a Ending>,
     /// What came of this start; `None`: nothing was left to do.
     pub finish: Option<&'a Finish>,
+    /// Somebody has asked it to stop.
+    pub by_hand: bool,
 }
 
 impl Ended<'_> {
@@ -183,6 +185,7 @@ pub fn drive<R: Prepared>(
             dir,
             ending: ending.as_ref(),
             finish: None,
+            by_hand: false,
         };
         return kind.conclude(global, &ended);
     }
@@ -197,6 +200,7 @@ pub fn drive<R: Prepared>(
                 dir: &finish.dir,
                 ending: finish.ending.as_ref(),
                 finish: Some(&finish),
+                by_hand: control.stop_requests() > 0,
             },
         ),
     }

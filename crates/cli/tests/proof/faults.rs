@@ -30,7 +30,7 @@ tests = [{ name = "1 file, writes", files = 1, engine = "sync", depth = 1, bs = 
 const URING: &str =
     "[a]\nrw=randread\nioengine=io_uring\niodepth=8\nbs=1m\nsize=16m\nfilename=f\nnumjobs=2\n";
 
-/// A command that leaves 1 MiB of memory to be locked, to root too: room for the
+/// A command that leaves 4 MiB of memory to be locked, to root too: room for the
 /// rings of everybody who tests (the kernel lets go of them late), not for the
 /// 8 MiB of buffers.
 fn little_locked_memory() -> Result<Vec<String>, String> {
@@ -38,7 +38,7 @@ fn little_locked_memory() -> Result<Vec<String>, String> {
     let mut command = vec![fathom_testkit::program("setpriv")?.display().to_string()];
     command.extend(["--bounding-set", "-ipc_lock"].map(str::to_owned));
     command.push(fathom_testkit::program("prlimit")?.display().to_string());
-    command.push("--memlock=1048576:1048576".to_owned());
+    command.push("--memlock=4194304:4194304".to_owned());
     Ok(command)
 }
 

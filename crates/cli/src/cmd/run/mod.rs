@@ -398,7 +398,7 @@ impl Driven<ReadyCampaign<'_>> for DrivenCampaign {
         Ok(match ended.exit() {
             Exit::Success if matches!(ended.ending, Some(Ending::NotAttained(_))) => Exit::Failed,
             Exit::Success if ended.finish.is_none() && self.failed > 0 => Exit::Failed,
-            Exit::Interrupted if spent.is_some() => Exit::Failed,
+            Exit::Interrupted if !ended.by_hand => Exit::Failed,
             exit => exit,
         })
     }
