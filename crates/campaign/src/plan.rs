@@ -1,5 +1,6 @@
 //! What a campaign will do, step by step: printed by `plan`, done by `run`.
 
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -170,11 +171,11 @@ pub struct Overrides {
 }
 
 /// How the measurements of a point follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum MeasureOrder {
-    /// A whole series once, then again.
+    /// A whole series, then the series again
     Interleaved,
-    /// All measurements of a point, then the next point.
+    /// A point as often as asked, then the next point
     InARow,
 }
 

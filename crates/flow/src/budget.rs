@@ -7,6 +7,7 @@
 //! knows how: the true value may be one more or one less, and so the share has
 //! bounds, which are shown with it.
 
+use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 
@@ -33,12 +34,12 @@ pub struct SpendLimits {
 }
 
 /// What becomes of a plan that wants more than it may spend.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Over {
-    /// What does not fit is left out.
+    /// What does not fit is left out
     #[default]
     Cut,
-    /// Nothing runs.
+    /// Nothing runs
     Refuse,
 }
 

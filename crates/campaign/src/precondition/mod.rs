@@ -7,6 +7,7 @@
 //! until its criterion holds. Which rule says what is steady is a setting of its
 //! own, and always named.
 
+use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -52,12 +53,17 @@ pub struct PreconditionSettings {
     pub sprandom: bool,
 }
 
-/// What leads there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The way to steady state.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, clap::ValueEnum,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum PreconditionMethod {
-    /// As fio-tests has it.
+    /// Santa Clara: fills, then the load until fio's rule holds
+    #[serde(rename = "sc")]
+    #[value(name = "sc")]
     SantaClara,
-    /// As SNIA's PTS has it, interpreted.
+    /// SNIA's way, interpreted: fills, then the load until its criterion holds
     Snia,
 }
 

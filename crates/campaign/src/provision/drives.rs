@@ -15,15 +15,15 @@ use serde::{Deserialize, Serialize};
 use fathom_flow::error::RunError;
 
 /// Which load the drives are to be steady for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyFor {
-    /// Sequential writes, on every drive.
+    /// Sequential writes
+    #[value(name = "seq")]
     Sequential,
-    /// Random writes, on every drive.
+    /// Random writes
     Random,
-    /// Sequential on drives with an even number in their name, random on those
-    /// with an odd one, as fio-tests does.
+    /// Sequential on drives with an even number in their name, random on odd ones
     Mixed,
 }
 

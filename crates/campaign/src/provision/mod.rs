@@ -15,7 +15,7 @@ use fathom_model::ledger::Pattern;
 use serde::{Deserialize, Serialize};
 
 use crate::plan::RunSettings;
-use crate::precondition;
+use crate::precondition::PreconditionMethod;
 
 mod batch;
 mod cost;
@@ -38,7 +38,7 @@ pub struct ProvisionMethod {
     /// The load.
     pub workload: SteadyFor,
     /// The way to steady state.
-    pub method: SteadyMethod,
+    pub method: PreconditionMethod,
     /// How they are purged first (a name of `fathom_device::purge`, or `auto`);
     /// `None`: as the campaign says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -60,25 +60,6 @@ pub struct ProvisionMethod {
     /// The folder below which `logs/` are kept; `None`: there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs: Option<PathBuf>,
-}
-
-/// The way to steady state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum SteadyMethod {
-    /// Santa Clara: fills, then the load itself until fio's rule holds.
-    Sc,
-    /// SNIA's way, interpreted: fills, then the load until SNIA's criterion holds.
-    Snia,
-}
-
-impl From<SteadyMethod> for precondition::PreconditionMethod {
-    fn from(method: SteadyMethod) -> Self {
-        match method {
-            SteadyMethod::Sc => Self::SantaClara,
-            SteadyMethod::Snia => Self::Snia,
-        }
-    }
 }
 
 /// What is asked for beside the drives and [`ProvisionMethod`].

@@ -14,10 +14,11 @@ use fathom_model::DevicePhase;
 use fathom_model::Stage;
 use fathom_model::ledger::Pattern;
 
-use super::{DriveJob, Provision, ProvisionMethod, SteadyMethod};
+use super::{DriveJob, Provision, ProvisionMethod};
 use crate::acts::{Energizing, Purging};
 use crate::energized;
 use crate::plan::Preparation;
+use crate::precondition::PreconditionMethod;
 use crate::precondition::{DeviceFacts, Precondition};
 use crate::run::preparing;
 
@@ -205,8 +206,8 @@ fn symbols(how: &ProvisionMethod, one: &DriveJob) -> Vec<(&'static str, String)>
         DevicePhase::Random => "PROVISION_SC_RANDOM",
     };
     let method = match how.method {
-        SteadyMethod::Sc => "PRECONDITION_GENERIC_SC",
-        SteadyMethod::Snia => "PRECONDITION_SNIA_IOPS",
+        PreconditionMethod::SantaClara => "PRECONDITION_GENERIC_SC",
+        PreconditionMethod::Snia => "PRECONDITION_SNIA_IOPS",
     };
     let mut symbols = vec![
         ("STEADY_STATE_PROVISIONING", "y"),

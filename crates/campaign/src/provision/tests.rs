@@ -66,7 +66,7 @@ impl Machine {
     ) -> Provision {
         let mut how = ProvisionMethod {
             workload,
-            method: SteadyMethod::Sc,
+            method: PreconditionMethod::SantaClara,
             purge: None,
             no_purge: false,
             force: false,

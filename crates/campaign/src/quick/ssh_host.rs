@@ -29,13 +29,15 @@ use super::{
 };
 
 /// How the series runs on another machine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum RemoteMode {
-    /// Fathom sends itself where it can run, else drives that machine's fio.
+    /// Send fathom where it can run, else drive that host's fio
+    #[default]
     Auto,
-    /// Fathom sends itself.
+    /// Send fathom itself (Linux of this architecture)
+    #[value(name = "self")]
     Itself,
-    /// Fathom drives that machine's fio.
+    /// Drive that host's own fio with plain sh
     Fio,
 }
 

@@ -18,8 +18,9 @@ use super::keys::{PRIO, SNIA};
 use super::options;
 use super::tree::TomlNode;
 use crate::error::{Fault, FilePosition, meant};
+use crate::precondition::PreconditionMethod;
 use crate::prio::{self, PrioConfig, Split};
-use crate::provision::{SteadyFor, SteadyMethod};
+use crate::provision::SteadyFor;
 use crate::quick::{DEFAULT_GROUP, SeriesGroup};
 use crate::snia::{SniaAsk, SniaChoices, SniaHow};
 
@@ -79,7 +80,7 @@ pub struct StudyPrecondition {
     /// The load that it is to be steady for.
     pub workload: SteadyFor,
     /// The way there; `None`: as the configuration says.
-    pub method: Option<SteadyMethod>,
+    pub method: Option<PreconditionMethod>,
     /// How it is purged first; `None`: as the configuration says.
     pub purge: Option<String>,
     /// It is not purged.
@@ -200,8 +201,8 @@ fn precondition(reading: &mut StudyReader, node: &TomlNode) -> StudyPrecondition
             _ => SteadyFor::Random,
         },
         method: fields.text("method").map(|method| match method {
-            "snia" => SteadyMethod::Snia,
-            _ => SteadyMethod::Sc,
+            "snia" => PreconditionMethod::Snia,
+            _ => PreconditionMethod::SantaClara,
         }),
         purge,
         no_purge,

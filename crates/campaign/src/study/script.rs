@@ -20,8 +20,9 @@ use crate::acts::Purging;
 use crate::folder::shipped;
 use crate::plan::{self, Overrides, ResolvedCampaign};
 use crate::precondition::Precondition;
+use crate::precondition::PreconditionMethod;
 use crate::prio::{self, PrioReady};
-use crate::provision::{self, Provision, ProvisionDrive, ProvisionMethod, SteadyMethod};
+use crate::provision::{self, Provision, ProvisionDrive, ProvisionMethod};
 use crate::quick::{self, QuickRequest, SeriesFolders, SeriesGroup};
 use crate::run;
 use crate::snia::Snia;
@@ -43,7 +44,7 @@ impl StudyPrecondition {
         let settings = plan::settings(&config, &overrides).map_err(input)?;
         let how = ProvisionMethod {
             workload: self.workload,
-            method: self.method.unwrap_or(SteadyMethod::Sc),
+            method: self.method.unwrap_or(PreconditionMethod::SantaClara),
             purge: self.purge.clone(),
             no_purge: self.no_purge,
             force: self.force,

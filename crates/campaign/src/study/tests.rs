@@ -207,7 +207,10 @@ fn a_step_has_the_options_of_its_kind() {
     let multi = prio::PrioWorkload::Multi(prio::Split(vec![(1, 10), (2, 20)]));
     assert_eq!(prio.workloads, [prio::PrioWorkload::Baseline, multi]);
     assert_eq!(prio.dev, Path::new("/dev/nvme0n1"));
-    assert_eq!((prio.load.bs, prio.load.depths.0.as_slice()), (131_072, &[1, 32][..]));
+    assert_eq!(
+        (prio.load.bs, prio.load.depths.0.as_slice()),
+        (131_072, &[1, 32][..])
+    );
     assert_eq!(command.command, "echo ${HOME}");
     assert_eq!(command.timeout, Some(Duration::from_secs(10)));
 }

@@ -60,21 +60,12 @@ pub struct Budget {
     /// What becomes of a plan that wants more than that
     #[arg(long, value_name = "HOW", value_enum)]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub over_budget: Option<OverBudget>,
+    pub over_budget: Option<Over>,
     /// Terabytes that the drive is rated for (TBW of its data sheet), to tell what
     /// share of them is written
     #[arg(long, value_name = "TB", value_parser = terabytes)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endurance_tbw: Option<u64>,
-}
-
-/// What becomes of a plan that wants more than it may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-pub enum OverBudget {
-    /// What does not fit is left out
-    Cut,
-    /// Nothing runs
-    Refuse,
 }
 
 pub fn terabytes(text: &str) -> Result<u64, String> {
@@ -86,10 +77,7 @@ impl Budget {
     pub fn over(&self, overrides: Overrides) -> Overrides {
         Overrides {
             endurance_bytes: self.endurance_tbw,
-            over: self.over_budget.map(|over| match over {
-                OverBudget::Cut => Over::Cut,
-                OverBudget::Refuse => Over::Refuse,
-            }),
+            over: self.over_budget,
             ..overrides
         }
     }

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use fathom_campaign::folder::{CONFIG, shipped};
 use fathom_campaign::plan::Overrides;
+use fathom_campaign::precondition::PreconditionMethod;
 use fathom_campaign::provision::{
     self, Provision, ProvisionDrive, ProvisionMethod, ProvisionOptions, Skipped, SteadyFor,
-    SteadyMethod,
 };
 use fathom_campaign::{Folder, plan};
 use fathom_flow::RunOptions;
@@ -87,16 +87,16 @@ fn new(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
         .map(|folder| folder.path().to_owned());
     let how = ProvisionMethod {
         workload: match args.workload {
-            Some(load) => load.into(),
+            Some(load) => load,
             None if config.is_on("PROVISION_SC_SEQUENTIAL") && folder.is_some() => {
                 SteadyFor::Sequential
             }
             None => SteadyFor::Random,
         },
         method: match args.method {
-            Some(method) => method.into(),
-            None if config.is_on("PRECONDITION_SNIA_IOPS") => SteadyMethod::Snia,
-            None => SteadyMethod::Sc,
+            Some(method) => method,
+            None if config.is_on("PRECONDITION_SNIA_IOPS") => PreconditionMethod::Snia,
+            None => PreconditionMethod::SantaClara,
         },
         purge: args.purge.clone(),
         no_purge: args.no_purge,

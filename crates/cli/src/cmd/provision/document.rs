@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fathom_analysis::steady_state::{Metric, SteadyVerdict};
+use fathom_campaign::precondition::PreconditionMethod;
 use fathom_campaign::provision::{self, DriveJob, DriveOutcome, Skipped};
 use fathom_flow::{Ending, Past};
 use fathom_model::ledger::Pattern;
@@ -22,7 +23,7 @@ pub struct Document {
     /// `seq`, `random` or `mixed`.
     pub workload: String,
     /// `sc` or `snia`.
-    pub method: provision::SteadyMethod,
+    pub method: PreconditionMethod,
     /// The engine that was asked for.
     pub engine: String,
     /// Bytes written by all drives.

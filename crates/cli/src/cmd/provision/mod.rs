@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use fathom_campaign::precondition::PreconditionMethod;
 use fathom_campaign::provision::{
     self, DriveCost, DriveEvent, DriveOutcome, Provision, Skipped, SteadyFor,
 };
@@ -63,10 +64,10 @@ pub struct Args {
     /// The load for which the drives are to be steady [default: random, or what
     /// the campaign says]
     #[arg(long, value_enum, value_name = "LOAD")]
-    workload: Option<LoadArg>,
+    workload: Option<SteadyFor>,
     /// How they get there [default: sc, or what the campaign says]
     #[arg(long, value_enum)]
-    method: Option<MethodArg>,
+    method: Option<PreconditionMethod>,
     /// How they are purged first (fathom purge --help) [default: auto]
     #[arg(long, value_name = "METHOD", value_parser = purge_method)]
     purge: Option<String>,
@@ -134,36 +135,6 @@ impl From<Attachment> for Transport {
             Attachment::Ata => Self::Ata,
         }
     }
-}
-
-/// What the drives are to be steady for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum LoadArg {
-    /// Sequential writes
-    Seq,
-    /// Random writes
-    Random,
-    /// Sequential on drives with an even number in their name, random on odd ones
-    Mixed,
-}
-
-impl From<LoadArg> for SteadyFor {
-    fn from(load: LoadArg) -> Self {
-        match load {
-            LoadArg::Seq => Self::Sequential,
-            LoadArg::Random => Self::Random,
-            LoadArg::Mixed => Self::Mixed,
-        }
-    }
-}
-
-/// How a steady state is reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum MethodArg {
-    /// Santa Clara: fills, then the load until fio's rule holds
-    Sc,
-    /// SNIA's way, interpreted: fills, then the load until its criterion holds
-    Snia,
 }
 
 /// Provisions the drives.
@@ -285,15 +256,6 @@ fn show(global: &Global, document: &document::Document) -> anyhow::Result<()> {
         false => {
             out::text(summary::text(document, out::style(global.color)));
             Ok(())
-        }
-    }
-}
-
-impl From<MethodArg> for provision::SteadyMethod {
-    fn from(method: MethodArg) -> Self {
-        match method {
-            MethodArg::Sc => Self::Sc,
-            MethodArg::Snia => Self::Snia,
         }
     }
 }

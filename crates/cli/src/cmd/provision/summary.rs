@@ -1,8 +1,7 @@
 //! What a person is told of many drives: before they start, and at the end.
 
-use fathom_campaign::provision::{
-    DriveCost, DriveJob, DriveOutcome, Provision, ProvisionDrive, SteadyMethod,
-};
+use fathom_campaign::precondition::PreconditionMethod;
+use fathom_campaign::provision::{DriveCost, DriveJob, DriveOutcome, Provision, ProvisionDrive};
 use fathom_flow::budget::Cost;
 use fathom_flow::{Ending, Work};
 use fathom_model::ledger::Pattern;
@@ -61,10 +60,10 @@ pub fn title(provision: &Provision) -> String {
     title
 }
 
-fn method(method: SteadyMethod) -> &'static str {
+fn method(method: PreconditionMethod) -> &'static str {
     match method {
-        SteadyMethod::Sc => "Santa Clara",
-        SteadyMethod::Snia => "SNIA's way (interpretation)",
+        PreconditionMethod::SantaClara => "Santa Clara",
+        PreconditionMethod::Snia => "SNIA's way (interpretation)",
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use fathom_campaign::quick::{
-    Baseline, COMMAND, INTERVAL, QuickError, QuickRequest, QuickRun, SshHost,
+    Baseline, COMMAND, INTERVAL, QuickError, QuickRequest, QuickRun, RemoteMode, SshHost,
 };
 use fathom_device::threads::{self, NoThread};
 use fathom_fleet::hosts::HostsJob;
@@ -16,7 +16,7 @@ use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
 
 use super::run::{CleanedHost, CleanupDocument, QuickPlan, baselines, clean};
-use super::{Global, QuickMode, SeriesArgs, WantedTests, failed, summary};
+use super::{Global, SeriesArgs, WantedTests, failed, summary};
 use crate::cmd::hosts::{self, HostedPlan, closing, records, refuse};
 use crate::{out, signals};
 
@@ -25,7 +25,7 @@ pub fn run(global: &Global, args: &SeriesArgs) -> anyhow::Result<Exit> {
     let (names, _) = args.hosts.names()?;
     refuse(&[
         (
-            args.remote_mode != QuickMode::Auto,
+            args.remote_mode != RemoteMode::Auto,
             "--remote-mode is for one machine: to several fathom sends itself",
         ),
         (args.events, "--events is for one machine"),

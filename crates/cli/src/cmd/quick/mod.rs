@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 use fathom_campaign::quick::{self, QuickError, QuickRequest, RemoteMode, SeriesGroup};
 use fathom_flow::options::size;
 use fathom_model::Exit;
@@ -101,7 +101,7 @@ pub struct SeriesArgs {
     no_install: bool,
     /// How to run on another machine
     #[arg(long, value_name = "MODE", value_enum, default_value_t)]
-    remote_mode: QuickMode,
+    remote_mode: RemoteMode,
     #[command(flatten)]
     run: RunArgs,
     /// Write the run as lines for the Fathom that sent this one
@@ -112,28 +112,6 @@ pub struct SeriesArgs {
     request: Option<Box<QuickRequest>>,
     #[command(flatten)]
     hosts: super::hosts::HostArgs,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-enum QuickMode {
-    /// Send fathom where it can run, else drive that host's fio
-    #[default]
-    Auto,
-    /// Send fathom itself (Linux of this architecture)
-    #[value(name = "self")]
-    Itself,
-    /// Drive that host's own fio with plain sh
-    Fio,
-}
-
-impl From<QuickMode> for RemoteMode {
-    fn from(mode: QuickMode) -> Self {
-        match mode {
-            QuickMode::Auto => Self::Auto,
-            QuickMode::Itself => Self::Itself,
-            QuickMode::Fio => Self::Fio,
-        }
-    }
 }
 
 impl KindArgs for Args {

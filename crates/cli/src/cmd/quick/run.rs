@@ -14,7 +14,7 @@ use fathom_model::{Exit, RunStatus};
 use serde::{Deserialize, Serialize};
 
 use super::screen::{Screen, To, skipped};
-use super::{Global, QuickMode, SeriesArgs, WantedTests, events, failed, shelf, summary};
+use super::{Global, SeriesArgs, WantedTests, events, failed, shelf, summary};
 use crate::cmd::drive::Start;
 use crate::cmd::dry;
 use crate::cmd::hosts::refuse;
@@ -66,7 +66,7 @@ fn series(
     order: QuickRequest,
 ) -> anyhow::Result<Exit> {
     refuse(&[(
-        target == "here" && args.remote_mode != QuickMode::Auto,
+        target == "here" && args.remote_mode != RemoteMode::Auto,
         "--remote-mode is for a series on another machine",
     )])?;
     order.check().map_err(failed)?;
@@ -78,7 +78,7 @@ fn series(
     if target == "here" {
         return Box::new(plan).run(global, Start::anew(args.run.dry_run));
     }
-    let mode = args.remote_mode.into();
+    let mode = args.remote_mode;
     let (order, runs_dir) = (&plan.order, &global.runs);
     plan.observed(global, |control, observer| {
         there(target, mode, order, runs_dir, control, observer)

@@ -106,7 +106,7 @@ pub struct CampaignRequest {
     /// How the measurements of a point follow each other
     #[arg(long, value_enum, value_name = "ORDER")]
     #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<RepeatOrder>,
+    order: Option<MeasureOrder>,
     /// Measure every series to its end, also when it only gets worse
     #[arg(long)]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -126,15 +126,6 @@ pub struct CampaignRequest {
     #[command(flatten)]
     #[serde(flatten)]
     pub hosts: HostArgs,
-}
-
-/// How the measurements of a point follow each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum, Serialize, Deserialize)]
-enum RepeatOrder {
-    /// A whole series, then the series again
-    Interleaved,
-    /// A point as often as asked, then the next point
-    InARow,
 }
 
 impl RequestKind for CampaignRequest {
@@ -215,10 +206,7 @@ impl CampaignRequest {
     fn overrides(&self) -> Overrides {
         self.budget.over(Overrides {
             repeat: self.repeat,
-            order: self.order.map(|order| match order {
-                RepeatOrder::Interleaved => MeasureOrder::Interleaved,
-                RepeatOrder::InARow => MeasureOrder::InARow,
-            }),
+            order: self.order,
             interval: self.interval,
             point_limit: self.point_limit,
             options: self.options.clone(),
