@@ -8,8 +8,8 @@
 use std::path::Path;
 
 use fathom_fio_output::{import, json, log, normal, terse};
-use fathom_jobfile::value::{self, BareTimeUnit, Base};
 use fathom_jobfile::{JobFile, Keyword, Sources};
+use fathom_model::value::{self, BareTimeUnit, Base};
 use fathom_model::{Histogram, LogEntry};
 
 /// What a target does with an input.

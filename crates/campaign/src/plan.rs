@@ -12,8 +12,8 @@ use fathom_flow::RunOptions;
 use fathom_flow::budget::{Over, SpendLimits};
 use fathom_flow::load::Load;
 use fathom_jobfile::JobFile;
-use fathom_jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
+use fathom_model::value::{BareTimeUnit, time_us};
 use fathom_model::{DevicePhase, Point};
 
 use crate::matrix::{self, Made};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use fathom_jobfile::value::{self, Base};
 use fathom_jobfile::{Diagnostic, JobFile, Severity};
+use fathom_model::value::{self, Base};
 
 use super::size::in_job;
 use super::{BenchWorkload, Parameters};

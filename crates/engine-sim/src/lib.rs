@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fathom_jobfile::spec;
-use fathom_jobfile::value::Amount;
+use fathom_model::value::Amount;
 use fathom_model::{
     Direction, DirectionResult, Event, Failure, FailureKind, Histogram, JobResult, JobSpec,
     Latency, Results, Sample,

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use fathom_jobfile::spec::{self, JobWorkload};
-use fathom_jobfile::value;
 use fathom_model::JobSpec;
+use fathom_model::value;
 
 use super::device::IntervalService;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use fathom_jobfile::spec;
-use fathom_jobfile::value::Amount;
+use fathom_model::value::Amount;
 use fathom_model::{Failure, FailureKind, JobOption, JobResult, JobSpec, Origin, Results};
 
 use crate::Request;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use fathom_jobfile::value::Amount;
 use fathom_jobfile::{is_write, spec};
 use fathom_model::JobSpec;
+use fathom_model::value::Amount;
 
 /// The load of a job file.
 #[derive(Debug, Clone, Default, PartialEq)]

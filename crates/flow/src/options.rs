@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use fathom_engines::EngineName;
 use fathom_fleet::MaxErrors;
-use fathom_jobfile::value::{BareTimeUnit, time_us};
 use fathom_model::units;
+use fathom_model::value::{BareTimeUnit, time_us};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};

@@ -9,9 +9,9 @@ use super::diagnostic::Severity;
 use super::kind;
 use super::syntax::repeated;
 use super::table::{Access, Spec, ValueKind, nearest, table};
-use super::value::Base;
 use super::written::{FindingList, SourceLine, WrittenOption};
 use super::{JobFile, Section};
+use fathom_model::value::{Base, size};
 
 /// What an option's meaning depends on, as the options so far leave it.
 #[derive(Debug, Clone)]
@@ -308,8 +308,7 @@ impl<'w> CheckedJob<'w> {
                 .option
                 .value
                 .as_deref()
-                .and_then(|v| v.parse::<u64>().ok())
-                .is_some_and(|n| n > 1)
+                .is_some_and(|v| size(v, Base::Binary).is_ok_and(|depth| depth > 1))
             && self.last("io_submit_mode").is_none()
             && told.insert(depth.line.order)
         {

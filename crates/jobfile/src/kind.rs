@@ -2,7 +2,7 @@
 
 use super::diagnostic::Severity;
 use super::table::{Spec, ValueKind, nearest, table};
-use super::value::{self, Amount, BareTimeUnit, Base, ValueFault};
+use fathom_model::value::{self, Amount, BareTimeUnit, Base, ValueFault};
 
 /// Something about a value.
 pub struct ValueFinding {

@@ -30,7 +30,6 @@ pub mod spec;
 mod syntax;
 pub mod table;
 mod target;
-pub mod value;
 pub mod variables;
 mod written;
 

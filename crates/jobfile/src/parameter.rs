@@ -1,6 +1,6 @@
 //! What stands behind the colon of a choice: `rw=randread:8`, `ss=iops:5%`.
 
-use super::value::{self, Base, ValueFault};
+use fathom_model::value::{self, Base, ValueFault};
 
 /// Checks the parameter of `word`, a choice of `option`.
 pub fn check(option: &str, word: &str, parameter: Option<&str>) -> Result<(), ValueFault> {

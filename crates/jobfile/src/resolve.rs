@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use fathom_device::regular;
 use fathom_model::{Failure, FailureKind, JobSpec, units};
 
-use crate::value::{self, Amount};
 use crate::{
     FIRST_DUMP, Replay, Role, TargetUse, below, first_dump, first_verify_state, folders, numbered,
     replay, spec, targets,
 };
+use fathom_model::value::{self, Amount};
 
 /// Folders of a tree that lie deeper are a circle of mounts.
 const DEEPEST: usize = 64;

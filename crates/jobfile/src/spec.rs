@@ -6,7 +6,7 @@ use fathom_model::{JobOption, JobSpec};
 
 use super::kind::engine_name;
 use super::table::table;
-use super::value::{self, Amount, BareTimeUnit, Base};
+use fathom_model::value::{self, Amount, BareTimeUnit, Base};
 
 /// The option in effect: the last one of this name or an alias of it.
 pub fn option<'j>(job: &'j JobSpec, name: &str) -> Option<&'j JobOption> {

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use fathom_model::{JobOption, Origin};
 
 use super::diagnostic::{Diagnostic, Severity};
-use super::value::ValueFault;
+use fathom_model::value::ValueFault;
 
 /// A line of a file, or an argument of a command line.
 #[derive(Debug)]

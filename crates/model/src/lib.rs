@@ -48,6 +48,7 @@ mod step_ends;
 pub mod switches;
 pub mod text;
 pub mod units;
+pub mod value;
 pub mod verdict;
 
 pub use certainty::{Certainty, LatencyCertainty, PercentileCertainty, RateCertainty};

@@ -1,8 +1,9 @@
 //! One figure with everything that its verdict rests on.
 
 use fathom_model::environment::{BlockDevice, Target};
+use fathom_model::value::{self, Base};
 use fathom_model::{
-    Direction, DirectionResult, EvidenceSum, JobResult, LayerKind, RunDocument, StackLayer, units,
+    Direction, DirectionResult, EvidenceSum, JobResult, LayerKind, RunDocument, StackLayer,
 };
 
 use super::course::TrackCourse;
@@ -196,6 +197,33 @@ impl<'d> JudgedFigure<'d> {
         is_set(self.job, name)
     }
 
+    /// What an option is, as fio reads its number: `0x20`, `1k`. `None`: it is not given, or is
+    /// none.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        let number = value::size(self.option(name)?, self.base());
+        number.ok().map(|number| number as f64)
+    }
+
+    /// The same of an option that may have a value for each direction.
+    pub fn number_of_dir(&self, name: &str) -> Option<f64> {
+        let size = |part: &str| value::size(part, self.base());
+        let of_dirs = value::triple(self.option(name)?, size).ok()?;
+        let of_dir = match self.dir {
+            Direction::Read => of_dirs[0],
+            Direction::Write => of_dirs[1],
+            _ => of_dirs[2],
+        };
+        of_dir.map(|number| number as f64)
+    }
+
+    /// What `k` means in the job.
+    fn base(&self) -> Base {
+        match self.option("kb_base") {
+            Some("1000") => Base::Decimal,
+            _ => Base::Binary,
+        }
+    }
+
     /// The job's `rw`; `None` when its options are not known.
     pub fn pattern(&self) -> Option<&'d str> {
         self.option("rw").or_else(|| self.option("readwrite"))
@@ -209,22 +237,16 @@ impl<'d> JudgedFigure<'d> {
         {
             return None;
         }
-        let bs = self
-            .option("bs")
-            .or_else(|| self.option("blocksize"))
-            .unwrap_or("4k");
-        let mut values = bs.split(',');
-        let first = values.next()?;
-        let of_dir = match self.dir {
-            Direction::Write => values.next().unwrap_or(first),
-            _ => first,
-        };
-        units::parse_size(of_dir)
+        let names = ["bs", "blocksize"];
+        match names.into_iter().find(|name| self.option(name).is_some()) {
+            Some(name) => self.number_of_dir(name).map(|bytes| bytes as u64),
+            None => Some(4096),
+        }
     }
 
     /// Jobs that are reported as this one.
     pub fn clones(&self) -> f64 {
-        let numjobs = self.option("numjobs").and_then(|n| n.parse().ok());
+        let numjobs = self.number("numjobs");
         match self.is_set("group_reporting") {
             true => numjobs.unwrap_or(1.0),
             false => 1.0,
@@ -254,7 +276,9 @@ impl<'d> JudgedFigure<'d> {
 
     /// I/Os that the job is to keep in flight; fio's default is one.
     pub fn wanted_depth(&self) -> Option<f64> {
-        let of_each: f64 = self.option("iodepth").unwrap_or("1").parse().ok()?;
+        let of_each = self
+            .option("iodepth")
+            .map_or(Some(1.0), |_| self.number("iodepth"))?;
         self.pattern().map(|_| of_each * self.clones())
     }
 
@@ -314,8 +338,7 @@ impl<'d> JudgedFigure<'d> {
         }
         let bytes = |text: &str| match text.trim().strip_suffix('%') {
             Some(percent) => Some(of_bytes * percent.parse::<f64>().ok()? / 100.0),
-            None if text.trim() == "0" => Some(0.0),
-            None => Some(units::parse_size(text)? as f64),
+            None => Some(value::size(text, self.base()).ok()? as f64),
         };
         let begin = self.option("offset").map_or(Some(0.0), bytes)?;
         let rest = (of_bytes - begin).max(0.0);

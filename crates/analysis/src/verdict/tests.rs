@@ -291,6 +291,15 @@ fn depth_is_held_against_littles_law() {
     };
     assert_eq!(with(31.0, 310_000, 0.0), []);
     assert_eq!(with(23.0, 310_000, 0.0), [R::DepthNotReached]);
+    // fio reads numbers of base 16, and units.
+    let written = |depth: &'static str| {
+        told(move |case| {
+            case.option("iodepth", depth);
+        })
+    };
+    assert_eq!(written("0x20"), written("32"));
+    assert_eq!(written("1k"), written("1024"));
+    assert_eq!(written("0x20"), [R::DepthNotReached]);
     // The job waits in io_submit, and the device sees one I/O at a time.
     assert_eq!(with(31.0, 9_900, 30.0), [R::DepthNotReached]);
     // The layers between job and device do not count.

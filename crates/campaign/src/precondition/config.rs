@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use fathom_jobfile::value::{Amount, BareTimeUnit, Base, amount, size, time_us};
 use fathom_kconfig::Config;
+use fathom_model::value::{Amount, BareTimeUnit, Base, amount, size, time_us};
 
 use super::{
     ActiveRange, DecidingRule, MetricLimits, PreconditionMethod, PreconditionSettings, SNIA_ROUND,

@@ -1,6 +1,6 @@
 //! What each measurement is, for the command line, plan files and records.
 
-use fathom_jobfile::value::{self, Base};
+use fathom_model::value::{self, Base};
 use serde::{Deserialize, Serialize};
 
 /// What each measurement is: names and defaults are those of cdl_bench.

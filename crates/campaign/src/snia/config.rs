@@ -6,8 +6,9 @@ use std::time::Duration;
 use clap::builder::TypedValueParser as _;
 use fathom_analysis::snia::{DriveClass, Setup, SniaTest, TrackedVariable};
 use fathom_flow::options::duration;
-use fathom_jobfile::value::{BareTimeUnit, time_us};
 use fathom_kconfig::Config;
+use fathom_model::units::parse_size;
+use fathom_model::value::{BareTimeUnit, time_us};
 use serde::{Deserialize, Serialize};
 
 use crate::CampaignError;
@@ -281,19 +282,7 @@ fn mix(text: &str) -> Result<u8, String> {
 /// A size as job files have it.
 fn bytes(text: &str) -> Result<u64, String> {
     let wrong = || format!("'{text}' is no size: a number, as in 4k, 512, 8g");
-    let text = text.trim();
-    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-    let power = match text[digits.len()..].to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kb" | "kib" => 1,
-        "m" | "mb" | "mib" => 2,
-        "g" | "gb" | "gib" => 3,
-        "t" | "tb" | "tib" => 4,
-        _ => return Err(wrong()),
-    };
-    let number = digits.parse::<u64>().ok().filter(|&number| number > 0);
-    let scaled = number.and_then(|number| number.checked_mul(1 << (10 * power)));
-    scaled.ok_or_else(wrong)
+    parse_size(text).ok_or_else(wrong)
 }
 
 /// `75%` of the capacity, or a size.

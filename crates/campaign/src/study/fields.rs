@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_device::purge::PurgeMethods;
-use fathom_jobfile::value::{BareTimeUnit, time_us};
+use fathom_model::value::{BareTimeUnit, time_us};
 
 use super::keys::{KeyForm, StudyKey};
 use super::tree::{PlanText, TomlField, TomlNode, TomlValue};

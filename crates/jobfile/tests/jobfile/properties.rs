@@ -3,7 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use fathom_jobfile::{JobFile, Keyword, Sources, value};
+use fathom_jobfile::{JobFile, Keyword, Sources};
+use fathom_model::value;
 use proptest::prelude::*;
 
 /// No disk: every included file is the same text, every variable the same value.

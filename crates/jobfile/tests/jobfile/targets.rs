@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use fathom_jobfile::value::Amount;
 use fathom_jobfile::{JobFile, Replay, spec};
 use fathom_model::JobSpec;
+use fathom_model::value::Amount;
 
 use crate::jobfile::fio;
 

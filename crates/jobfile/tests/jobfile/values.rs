@@ -1,6 +1,6 @@
 //! Numbers against what fio says it understood.
 
-use fathom_jobfile::value::{self, Amount, BareTimeUnit, Base};
+use fathom_model::value::{self, Amount, BareTimeUnit, Base};
 
 use crate::jobfile::fio;
 

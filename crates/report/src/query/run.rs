@@ -5,6 +5,7 @@ use std::path::Path;
 use fathom_model::environment::{BlockDevice, Environment, Target};
 use fathom_model::host::Host;
 use fathom_model::result::{DirectionResult, Latency};
+use fathom_model::value::{self, Base};
 use fathom_model::{
     Certainty, Direction, Event, JobResult, Outcome, Point, RunDocument, StageKind,
 };
@@ -87,9 +88,10 @@ impl<'v> JobRow<'v> {
         self.job.options.get(name).map(String::as_str)
     }
 
-    /// An option that is a number.
+    /// An option that is a number, as fio reads it: `0x20`, `1k`.
     pub(super) fn number(&self, name: &str) -> Option<u64> {
-        self.option(name)?.trim().parse().ok()
+        let number = value::size(self.option(name)?.trim(), Base::Binary).ok()?;
+        u64::try_from(number).ok()
     }
 }
 

@@ -26,7 +26,6 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
 
 /// The rate that `rate_iops` asks for, of all jobs that are reported as this one.
 pub(super) fn wanted_iops(figure: &JudgedFigure) -> Option<f64> {
-    let rate = figure.option("rate_iops")?;
     // With blocks of several sizes it is a rate of bytes (fio's HOWTO, `rate_iops`).
     if ["bsrange", "bssplit"]
         .iter()
@@ -35,13 +34,8 @@ pub(super) fn wanted_iops(figure: &JudgedFigure) -> Option<f64> {
         return None;
     }
     // One value for all directions, or one for each (`rate_iops` in fio's HOWTO).
-    let mut values = rate
-        .split(',')
-        .map(|value| value.trim().parse::<f64>().ok());
-    let first = values.next().flatten();
     let wanted = match figure.dir {
-        Direction::Read => first,
-        Direction::Write => values.next().unwrap_or(first),
+        Direction::Read | Direction::Write => figure.number_of_dir("rate_iops"),
         _ => None,
     };
     // It is the rate of each clone, and a group is reported as one.

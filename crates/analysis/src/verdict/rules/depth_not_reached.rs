@@ -19,7 +19,7 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     if own_limit::is_limited(figure) {
         return None;
     }
-    let depth: f64 = figure.option("iodepth")?.parse().ok()?;
+    let depth = figure.number("iodepth")?;
     if depth <= 1.0 {
         return None;
     }

@@ -1,6 +1,7 @@
 //! The job asked for no more than it got: its rate, think time or latency target.
 
-use fathom_model::{Direction, ReasonKind, VerdictReason, units};
+use fathom_model::value::{BareTimeUnit, time_us};
+use fathom_model::{ReasonKind, VerdictReason};
 
 use super::behind_rate;
 use crate::rate::BEHIND_RATE_SHARE;
@@ -50,39 +51,19 @@ fn paused_share(figure: &JudgedFigure) -> Option<f64> {
     if figure.is_set("thinktime_iotime") {
         return None;
     }
-    let pause_us = micros(figure.option("thinktime")?)?;
-    let blocks: f64 = figure
+    // A number alone counts µs (fio's HOWTO, `thinktime`).
+    let pause_us = time_us(figure.option("thinktime")?, BareTimeUnit::Micros).ok()? as f64;
+    let blocks = figure
         .option("thinktime_blocks")
-        .unwrap_or("1")
-        .parse()
-        .ok()?;
+        .map_or(Some(1.0), |_| figure.number("thinktime_blocks"))?;
     let ios: u64 = figure.job.directions().map(|(_, it)| it.total_ios).sum();
     let of_each = ios as f64 / figure.clones() / blocks.max(1.0);
     Some(of_each * pause_us / 1000.0 / figure.result.runtime_ms.max(1) as f64)
 }
 
-/// A time as in a job file, of which a number alone counts µs (fio's HOWTO, `thinktime`).
-fn micros(text: &str) -> Option<f64> {
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let number: f64 = text[..text.len() - unit.len()].parse().ok()?;
-    let factor = match unit {
-        "" | "us" | "usec" => 1.0,
-        "ms" | "msec" => 1e3,
-        "s" | "sec" => 1e6,
-        _ => return None,
-    };
-    Some(number * factor)
-}
-
 /// Whether a rate of bytes was not reached: then something else was the limit.
 fn is_behind_bytes(figure: &JudgedFigure) -> bool {
-    let mut rates = figure.option("rate").unwrap_or("").split(',');
-    let read = rates.next().unwrap_or("");
-    let of_dir = match figure.dir {
-        Direction::Read => read,
-        Direction::Write => rates.next().unwrap_or(read),
-        _ => rates.nth(1).unwrap_or(read),
-    };
-    let wanted = units::parse_size(of_dir).map(|rate| rate as f64 * figure.clones());
+    let rate = figure.number_of_dir("rate").filter(|&rate| rate > 0.0);
+    let wanted = rate.map(|rate| rate * figure.clones());
     wanted.is_some_and(|wanted| figure.result.bw_bytes < wanted * BEHIND_RATE_SHARE)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fathom_analysis::find::FindGoal;
-use fathom_jobfile::value::{self, BareTimeUnit};
+use fathom_model::value::{self, BareTimeUnit};
 
 use super::emit::FindEmit;
 

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use fathom_analysis::latlog::Breakdown;
-use fathom_jobfile::value::{self, BareTimeUnit, Base};
 use fathom_logs::latlog::{self, LatLog, Leading};
 use fathom_model::Exit;
+use fathom_model::value::{self, BareTimeUnit, Base};
 
 use self::read::PopulationRead;
 use super::fiolog::LogReading;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom_jobfile::value::BareTimeUnit;
+use fathom_model::value::BareTimeUnit;
 
 use super::value::{self, OptionValue, Outcome};
 use super::{OptionRow, differs, idle, same};

@@ -1,10 +1,10 @@
 //! The text of an option's value into what a [`super::NativeJob`] holds, by the job
-//! files' own number grammar ([`fathom_jobfile::value`]).
+//! files' own number grammar ([`fathom_model::value`]).
 
 use std::str::FromStr;
 use std::time::Duration;
 
-use fathom_jobfile::value::{self, BareTimeUnit, Base};
+use fathom_model::value::{self, BareTimeUnit, Base};
 
 use crate::native::job::FileAmount;
 

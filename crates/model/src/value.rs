@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use fathom_model::units::unit_power;
+use crate::units::unit_power;
 
 /// What `k` means: fio's option `kb_base`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -78,7 +78,8 @@ impl fmt::Display for ValueFault {
 }
 
 impl ValueFault {
-    pub(crate) fn new(at: usize, len: usize, message: impl Into<String>) -> Self {
+    /// `message`, about the part from `at` on.
+    pub fn new(at: usize, len: usize, message: impl Into<String>) -> Self {
         Self {
             at,
             len,
@@ -87,13 +88,14 @@ impl ValueFault {
         }
     }
 
-    pub(crate) fn instead(mut self, suggestion: impl Into<String>) -> Self {
+    /// With what was probably meant.
+    pub fn instead(mut self, suggestion: impl Into<String>) -> Self {
         self.suggestion = Some(suggestion.into());
         self
     }
 
     /// The same fault in a longer text that has this one at `offset`.
-    pub(crate) fn shifted(mut self, offset: usize) -> Self {
+    pub fn shifted(mut self, offset: usize) -> Self {
         self.at += offset;
         self
     }
