@@ -23,7 +23,7 @@ pub(super) struct DriveLog {
 
 impl DriveLog {
     pub(super) fn new(how: &ProvisionMethod, one: &DriveJob) -> Self {
-        let (log, method) = provisioning(how.method.into());
+        let (log, method) = provisioning(how.method);
         Self {
             logs: how
                 .logs
