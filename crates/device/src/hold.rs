@@ -75,8 +75,8 @@ impl Hold {
             .custom_flags(nonblock)
             .open(device);
         let Ok(file) = opened else { return Ok(()) };
-        // udev locks a device for moments while it looks at it.
-        for _ in 0..LOOKS {
+        // udev locks a device for moments while it looks at it, on a busy machine for seconds.
+        for _ in 0..5 * LOOKS {
             match flock(&file, lock) {
                 Err(Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
                 _ => {

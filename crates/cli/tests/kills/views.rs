@@ -93,6 +93,8 @@ pub fn results_of(told: &Output) -> String {
     ];
     let is_of_time = |line: &&str| times.iter().any(|time| line.contains(time));
     let results = told.lines().filter(|line| !is_of_time(line));
+    // Columns are as wide as what stands in them, times among it.
+    let results = results.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     results.collect::<Vec<_>>().join("\n")
 }
 

@@ -31,6 +31,13 @@ fn log_bytes(campaign: &Campaign) -> u64 {
     logs.map(|log| log.len()).sum()
 }
 
+/// Whether the last start has written down what it is to do: without that nothing can go on.
+fn has_begun(campaign: &Campaign) -> bool {
+    let mut records = campaign.records().into_iter();
+    let last = records.rfind(|dir| dir.join("events.jsonl").exists());
+    last.is_some_and(|dir| dir.join("plan.jsonl").exists())
+}
+
 /// Runs `args`, killing it again and again, then to its end; from the start, in a
 /// new record, where a busy machine let it come to its end between two kills.
 fn kill_and_resume(campaign: &Campaign, args: &[&str], moments: &mut Moments) {
@@ -39,10 +46,10 @@ fn kill_and_resume(campaign: &Campaign, args: &[&str], moments: &mut Moments) {
     let mut is_over = false;
     for kill in 0..KILLS {
         let before = log_bytes(campaign);
-        let mut child = campaign.start(match before {
-            0 => args,
-            _ if is_over => &again,
-            _ => &resume,
+        let mut child = campaign.start(match has_begun(campaign) {
+            false => args,
+            true if is_over => &again,
+            true => &resume,
         });
         // Most kills meet points that run, every fifth anything before them.
         if kill % 5 < 4 {
@@ -54,10 +61,9 @@ fn kill_and_resume(campaign: &Campaign, args: &[&str], moments: &mut Moments) {
         child.kill().unwrap();
         is_over = child.wait().unwrap().success();
     }
-    campaign.good(if log_bytes(campaign) > 0 {
-        &resume
-    } else {
-        args
+    campaign.good(match has_begun(campaign) {
+        true => &resume,
+        false => args,
     });
     let records = campaign.records().into_iter();
     let logs = records.map(|dir| fs::read_to_string(dir.join("events.jsonl")).unwrap());
