@@ -1,6 +1,5 @@
 //! What a campaign will do, step by step: printed by `plan`, done by `run`.
 
-use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use fathom_jobfile::JobFile;
 use fathom_kconfig::Config;
 use fathom_model::value::{BareTimeUnit, time_us};
 use fathom_model::{DevicePhase, Point};
+use serde::{Deserialize, Serialize};
 
 use crate::matrix::{self, Made};
 use crate::snia::SniaConfig;

@@ -7,12 +7,12 @@
 //! knows how: the true value may be one more or one less, and so the share has
 //! bounds, which are shown with it.
 
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::Duration;
 
 use fathom_device::Health;
 use fathom_model::{LedgerEntry, LedgerEvent, units};
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a terabyte, as data sheets count (JESD218: TBW, terabytes written).
 pub const TB: f64 = 1e12;

@@ -204,6 +204,14 @@ impl<'d> JudgedFigure<'d> {
         number.ok().map(|number| number as f64)
     }
 
+    /// The same; `default` where it is not given.
+    pub fn number_or(&self, name: &str, default: f64) -> Option<f64> {
+        match self.option(name) {
+            Some(_) => self.number(name),
+            None => Some(default),
+        }
+    }
+
     /// The same of an option that may have a value for each direction.
     pub fn number_of_dir(&self, name: &str) -> Option<f64> {
         let size = |part: &str| value::size(part, self.base());
@@ -276,9 +284,7 @@ impl<'d> JudgedFigure<'d> {
 
     /// I/Os that the job is to keep in flight; fio's default is one.
     pub fn wanted_depth(&self) -> Option<f64> {
-        let of_each = self
-            .option("iodepth")
-            .map_or(Some(1.0), |_| self.number("iodepth"))?;
+        let of_each = self.number_or("iodepth", 1.0)?;
         self.pattern().map(|_| of_each * self.clones())
     }
 

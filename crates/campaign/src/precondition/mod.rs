@@ -7,7 +7,6 @@
 //! until its criterion holds. Which rule says what is steady is a setting of its
 //! own, and always named.
 
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
@@ -17,6 +16,7 @@ use fathom_model::{Stage, StageEnd, StageKind, units};
 
 use fathom_flow::{Act, Criterion, Ending, Fill, History, Next, Script, SteadyLoad, Task, Work};
 use fathom_model::DevicePhase;
+use serde::{Deserialize, Serialize};
 
 mod config;
 mod files;

@@ -84,7 +84,7 @@ fn words(reading: &StudyReader, node: &TomlNode, key: &StudyKey) -> Vec<String> 
     }
 }
 
-/// Tells what is wrong with a value; what does not have the form of the key has been told.
+/// Reports a faulty value, unless the reader has already reported its form.
 fn tell(reading: &mut StudyReader, node: &TomlNode, key: &StudyKey, read: Result<(), String>) {
     let value = node.get(key.name);
     if let (Err(said), Some(value)) = (read, value)

@@ -190,7 +190,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let gate = args.gate.clone();
     let plan = AbPlan { job, config, gate };
-    Box::new(plan).run(global, Start::anew(args.run.dry_run))
+    Box::new(plan).run(global, Start::new(args.run.dry_run))
 }
 
 impl RequestKind for AbPlan {

@@ -24,7 +24,7 @@ pub struct Start {
 
 impl Start {
     /// A new run, or what it would do.
-    pub fn anew(dry_run: bool) -> Self {
+    pub fn new(dry_run: bool) -> Self {
         Self {
             record: None,
             dry_run,
@@ -127,15 +127,15 @@ pub trait Driven<R: Prepared> {
         }
     }
 
-    /// Tells what is about to be done.
+    /// Prints the plan before the run begins.
     ///
     /// # Errors
-    /// Why it is not.
+    /// Why it must not begin.
     fn plan(&self, _global: &Global, _ready: &R) -> anyhow::Result<()> {
         Ok(())
     }
 
-    /// Runs it before somebody's eyes; `None`: it was ended before it began.
+    /// Runs it and shows its progress; `None`: it was interrupted before it began.
     ///
     /// # Errors
     /// Why it does not begin, or that its record cannot be written.
@@ -152,7 +152,7 @@ pub trait Driven<R: Prepared> {
     fn conclude(&self, global: &Global, ended: &Ended<'_>) -> anyhow::Result<Exit>;
 }
 
-/// What came of a run; `None`: whoever drives this one has ended it before it began.
+/// The result of a run; `None`: it was interrupted before it began.
 ///
 /// # Errors
 /// Why it did not begin.

@@ -54,7 +54,7 @@ impl KindArgs for Args {
             times: self.times,
         };
         if !self.hosts.is_given() {
-            return Box::new(plan).run(global, Start::anew(self.run.dry_run));
+            return Box::new(plan).run(global, Start::new(self.run.dry_run));
         }
         let steps = (1..=self.times).map(period_name).collect();
         let what = (&plan, &plan.job);

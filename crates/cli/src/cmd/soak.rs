@@ -88,7 +88,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         periods,
     };
     if !args.hosts.is_given() {
-        return Box::new(plan).run(global, Start::anew(args.run.dry_run));
+        return Box::new(plan).run(global, Start::new(args.run.dry_run));
     }
     let steps = (1..=periods).map(soak::period_name).collect();
     let what = (&plan, &plan.job);

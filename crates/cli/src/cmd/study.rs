@@ -98,7 +98,7 @@ impl StudyPlan {
             hosts.hosts.clone_from(&self.study.options.hosts);
         }
         if !hosts.is_given() {
-            return Box::new(self).run(global, Start::anew(dry_run));
+            return Box::new(self).run(global, Start::new(dry_run));
         }
         let sent = Self {
             study: self.study.sent(&variable).map_err(failed)?,

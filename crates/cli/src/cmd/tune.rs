@@ -150,7 +150,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let load = args.load.clone();
     let plan = TunePlan { job, load, config };
-    Box::new(plan).run(global, Start::anew(args.run.dry_run))
+    Box::new(plan).run(global, Start::new(args.run.dry_run))
 }
 
 /// Whether values may be tried before the run: a dry run changes nothing, and a run that

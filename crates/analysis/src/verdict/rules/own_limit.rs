@@ -53,9 +53,7 @@ fn paused_share(figure: &JudgedFigure) -> Option<f64> {
     }
     // A number alone counts µs (fio's HOWTO, `thinktime`).
     let pause_us = time_us(figure.option("thinktime")?, BareTimeUnit::Micros).ok()? as f64;
-    let blocks = figure
-        .option("thinktime_blocks")
-        .map_or(Some(1.0), |_| figure.number("thinktime_blocks"))?;
+    let blocks = figure.number_or("thinktime_blocks", 1.0)?;
     let ios: u64 = figure.job.directions().map(|(_, it)| it.total_ios).sum();
     let of_each = ios as f64 / figure.clones() / blocks.max(1.0);
     Some(of_each * pause_us / 1000.0 / figure.result.runtime_ms.max(1) as f64)

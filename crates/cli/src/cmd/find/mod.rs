@@ -211,7 +211,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         emit,
         map,
     })
-    .run(global, Start::anew(args.run.dry_run))
+    .run(global, Start::new(args.run.dry_run))
 }
 
 /// What the job is set to, for its probes to have other values of.

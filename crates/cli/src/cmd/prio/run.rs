@@ -43,7 +43,7 @@ pub fn run(global: &Global, args: &args::Options) -> anyhow::Result<Exit> {
     };
     match args.hosts.is_given() {
         true => hosts::run(global, &plan, &args.hosts, args.run.dry_run),
-        false => Box::new(plan).run(global, Start::anew(args.run.dry_run)),
+        false => Box::new(plan).run(global, Start::new(args.run.dry_run)),
     }
 }
 

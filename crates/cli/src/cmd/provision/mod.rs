@@ -6,8 +6,8 @@ use fathom_campaign::precondition::PreconditionMethod;
 use fathom_campaign::provision::{
     self, DriveCost, DriveEvent, DriveOutcome, Provision, Skipped, SteadyFor,
 };
+use fathom_campaign::snia::method;
 use fathom_device::drives::Transport;
-use fathom_device::purge::PurgeMethods;
 use fathom_engine::Control;
 use fathom_flow::RunOptions;
 use fathom_flow::plan_log::PlannedStage;
@@ -69,7 +69,7 @@ pub struct Args {
     #[arg(long, value_enum)]
     method: Option<PreconditionMethod>,
     /// How they are purged first (fathom purge --help) [default: auto]
-    #[arg(long, value_name = "METHOD", value_parser = purge_method)]
+    #[arg(long, value_name = "METHOD", value_parser = method)]
     purge: Option<String>,
     /// Do not purge them first
     #[arg(long, conflicts_with = "purge")]
@@ -109,11 +109,6 @@ impl Args {
             ..self
         }
     }
-}
-
-/// The name of a way to purge, as it was written.
-fn purge_method(text: &str) -> Result<String, String> {
-    text.parse::<PurgeMethods>().map(|_| text.to_owned())
 }
 
 /// How drives are attached.

@@ -176,7 +176,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     if args.list {
         return list::show(global, &Sys::live(), &request.want()?, &request.device);
     }
-    Box::new(request.clone()).run(global, Start::anew(args.dry_run))
+    Box::new(request.clone()).run(global, Start::new(args.dry_run))
 }
 
 /// What an earlier version keeps of a purge in the header of its record: its command line.

@@ -76,7 +76,7 @@ fn series(
         order,
     };
     if target == "here" {
-        return Box::new(plan).run(global, Start::anew(args.run.dry_run));
+        return Box::new(plan).run(global, Start::new(args.run.dry_run));
     }
     let mode = args.remote_mode;
     let (order, runs_dir) = (&plan.order, &global.runs);

@@ -85,7 +85,7 @@ pub fn test(global: &Global, args: &TestArgs, test: SniaTest) -> anyhow::Result<
         })
     };
     let requests: anyhow::Result<Vec<_>> = args.devices.iter().enumerate().map(request).collect();
-    each(global, requests?, Start::anew(args.dry_run))
+    each(global, requests?, Start::new(args.dry_run))
 }
 
 /// Goes on with a test.

@@ -174,7 +174,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         formats: &args.output_format,
         file: args.output.as_deref(),
     };
-    kept.go(global, plan, Start::anew(args.run.dry_run), output)
+    kept.go(global, plan, Start::new(args.run.dry_run), output)
 }
 
 /// Whether what a run prints at its end may take the place of what is there, which is told
