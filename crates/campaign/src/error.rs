@@ -38,7 +38,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub(crate) fn new(place: &FilePosition, message: impl Into<String>) -> Self {
+    /// A mistake there.
+    pub fn new(place: &FilePosition, message: impl Into<String>) -> Self {
         Self {
             place: place.clone(),
             message: message.into(),
@@ -76,19 +77,9 @@ pub enum CampaignError {
     /// Definitions are wrong.
     #[error("{}", list(.0))]
     Definition(Vec<Fault>),
-    /// The options of the run cannot be used.
+    /// The options of the run, or values of symbols, cannot be used.
     #[error(transparent)]
     Options(#[from] RunError),
-    /// A symbol has a value that cannot be used.
-    #[error("CONFIG_{symbol}=\"{value}\": {reason}")]
-    Setting {
-        /// Without `CONFIG_`.
-        symbol: &'static str,
-        /// As set.
-        value: String,
-        /// What is wrong with it.
-        reason: String,
-    },
     /// Nothing of the campaign is called so.
     #[error("nothing in this campaign is called {what}; there {known}")]
     NothingCalled {
@@ -147,7 +138,6 @@ impl CampaignError {
             Self::Kconfig(_)
             | Self::Config(_)
             | Self::Definition(_)
-            | Self::Setting { .. }
             | Self::NothingCalled { .. }
             | Self::NoDefconfig { .. } => Exit::Input,
             Self::Options(error) => error.exit(),
@@ -176,7 +166,7 @@ fn paths(all: &[PathBuf]) -> String {
 
 /// The one of `known` that `written` was probably meant to be, as an addition
 /// to a message.
-pub(crate) fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn meant<'a>(written: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     /// Longer words are no names, and the distance takes quadratic time.
     const LONGEST: usize = 100;
     if written.len() > LONGEST {

@@ -9,7 +9,6 @@ use crate::CampaignError;
 use crate::definition::Definitions;
 
 mod init;
-pub mod shipped;
 mod values;
 
 pub use init::{Init, Unpacked, init};

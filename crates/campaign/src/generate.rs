@@ -10,9 +10,11 @@ use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
+use fathom_prepare::precondition;
+
 use crate::folder::file;
 use crate::plan::ResolvedCampaign;
-use crate::{CampaignError, Only, precondition};
+use crate::{CampaignError, Only};
 
 /// The list of generated files.
 pub const GENERATED: &str = ".generated";

@@ -4,6 +4,4 @@
 
 mod campaign;
 mod flow;
-mod purge;
 mod run;
-mod snia;

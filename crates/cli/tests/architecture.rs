@@ -323,14 +323,14 @@ fn what_must_be_one_does_not_become_more() {
 /// here, with its reason.
 const WRITERS: [(&str, usize, &str); 29] = [
     ("campaign/src/folder/init.rs", 1, "new files only"),
-    ("campaign/src/prio/script.rs", 1, "in a record's folder"),
+    ("suites/src/prio/script.rs", 1, "in a record's folder"),
     (
-        "campaign/src/quick/folder.rs",
+        "suites/src/quick/folder.rs",
         1,
         "the tag of a folder of its own",
     ),
     (
-        "campaign/src/run/logs.rs",
+        "prepare/src/logs.rs",
         1,
         "behind what is there, in no link's or device's place",
     ),

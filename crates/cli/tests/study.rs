@@ -1,7 +1,7 @@
 //! Conditions of plan files, judged by documents of runs.
 
-use fathom_campaign::study::{Study, evaluate, exit};
 use fathom_model::{Exit, RunDocument};
+use fathom_planfile::{Study, evaluate, exit};
 use fathom_testkit::ProgramUnderTest;
 
 const STUDY: &str = r#"

@@ -5,8 +5,9 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use fathom_kconfig::Config;
+use fathom_prepare::shipped;
 
-use super::{CONFIG, Folder, shipped};
+use super::{CONFIG, Folder};
 use crate::CampaignError;
 
 /// How a campaign is made.

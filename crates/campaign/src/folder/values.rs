@@ -5,8 +5,9 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use fathom_kconfig::{Config, Warning, WarningKind};
+use fathom_prepare::shipped;
 
-use super::{DEFCONFIGS, Folder, shipped};
+use super::{DEFCONFIGS, Folder};
 use crate::CampaignError;
 
 /// A configuration that is ready, and where it comes from.

@@ -10,8 +10,9 @@ use std::collections::HashMap;
 use fathom_analysis::guard::{Guard, MeasurementTotals};
 use fathom_analysis::knee_search::{is_needless, search_order};
 use fathom_flow::{History, PointOutcome};
+use fathom_prepare::settings::GuardPolicy;
 
-use crate::plan::{CampaignStep, GuardPolicy, ResolvedCampaign};
+use crate::plan::{CampaignStep, ResolvedCampaign};
 
 /// The guards of a campaign.
 #[derive(Debug, Default)]

@@ -24,13 +24,13 @@ use fathom_flow::{
 };
 use fathom_model::environment::Target;
 use fathom_model::{DevicePhase, Environment, Event};
+use fathom_prepare::here;
+use fathom_prepare::precondition::DeviceFacts;
+use fathom_suites::snia::Snia;
 
 use crate::plan::{CampaignStep, ResolvedCampaign};
-use crate::precondition::DeviceFacts;
-use crate::snia::Snia;
 
 mod guards;
-pub(crate) mod logs;
 mod multi_host;
 pub(crate) mod planfile;
 pub(crate) mod prepare;
@@ -44,7 +44,7 @@ use guards::Guards;
 pub use multi_host::{Together, machines_of};
 use progress_log::ProgressLog;
 pub use records::{current, current_of, engine_of};
-pub(crate) use script::CampaignScript;
+pub use script::CampaignScript;
 
 /// How a run begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub struct ReadyCampaign<'p> {
 }
 
 /// What is wrong with a plan in which there is nothing to do.
-pub(crate) const EMPTY: &str =
+pub const EMPTY: &str =
     "the plan is empty: no test is switched on (fathom config menu), or --only names none";
 
 /// Checks a plan and finds out what is left of it. Nothing is opened but for
@@ -218,7 +218,7 @@ impl<'p> ReadyCampaign<'p> {
         };
         Ok(Self {
             uses,
-            here: preparing::here(&selected, &dut, &plan.preparation),
+            here: here::here(&selected, &dut, &plan.preparation),
             checked: Checked {
                 is_here: !selected.is_simulated(),
                 selected,
@@ -250,7 +250,7 @@ impl<'p> ReadyCampaign<'p> {
     ///
     /// # Errors
     /// What stands against it on this machine.
-    pub(crate) fn within(
+    pub fn within(
         plan: &'p ResolvedCampaign,
         options: CampaignOptions,
         before: u32,

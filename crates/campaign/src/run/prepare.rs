@@ -6,9 +6,9 @@ use std::path::Path;
 use fathom_device::safety::Refusal;
 use fathom_flow::error::RunError;
 use fathom_flow::wants::{PreparedJob, Wants, first, read};
+use fathom_prepare::precondition;
 
 use crate::plan::{CampaignStep, ResolvedCampaign};
-use crate::precondition;
 
 /// Reads the job file of a step.
 ///

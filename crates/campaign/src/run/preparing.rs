@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use fathom_device::safety::Confirmations;
 use fathom_engine_sim::Sim;
-use fathom_engines::select::EngineHandle;
 use fathom_flow::device_state::{Judgement, WantedState};
 use fathom_flow::error::RunError;
 use fathom_flow::past::COMMAND;
@@ -15,16 +14,15 @@ use fathom_flow::{file_names, wants};
 use fathom_model::DevicePhase;
 use fathom_model::environment::BlockDevice;
 use fathom_model::{Stage, StageEnd, StageKind};
+use fathom_prepare::acts::{Energizing, Purging};
+use fathom_prepare::energized;
+use fathom_prepare::here::{capacity, logical_block};
+use fathom_prepare::precondition::{DeviceFacts, Precondition, jobs};
+use fathom_prepare::settings::Stale;
+use fathom_suites::snia::{Place, Snia};
 
 use super::{CampaignScript, ReadyCampaign};
-use crate::acts::{Energizing, Purging};
-use crate::energized;
-use crate::plan::{Preparation, ResolvedCampaign, Stale};
-use crate::precondition::{DeviceFacts, Precondition, jobs};
-use crate::snia::{Place, Snia};
-
-/// The first fio that has sprandom (its release notes).
-const SPRANDOM: (u32, u32) = (3, 41);
+use crate::plan::ResolvedCampaign;
 
 /// What was found of a phase before the run.
 #[derive(Debug, Clone, Default)]
@@ -41,26 +39,6 @@ impl FoundPhase {
     /// What goes on in its record does what it began.
     pub(super) fn go_on(&mut self) {
         self.skip = None;
-    }
-}
-
-/// What is known of the machine for pre-conditioning.
-pub(crate) fn here(selected: &EngineHandle, dut: &Path, preparation: &Preparation) -> DeviceFacts {
-    let wants = |p: &crate::precondition::PreconditionSettings| p.sprandom;
-    let has_sprandom = match selected {
-        EngineHandle::Fio(fio) if preparation.precondition.as_ref().is_some_and(wants) => {
-            let version = fio.program().version();
-            version.is_ok_and(|version| version.is_at_least(SPRANDOM.0, SPRANDOM.1))
-        }
-        _ => false,
-    };
-    let capacity_bytes = match selected {
-        EngineHandle::Sim(sim) => Some(sim.capacity_bytes()),
-        _ => capacity(dut),
-    };
-    DeviceFacts {
-        capacity_bytes,
-        has_sprandom,
     }
 }
 
@@ -107,23 +85,6 @@ pub(super) fn snia(
         test.setup.scope.clone_from(&plan.scope);
     }
     Ok(tests)
-}
-
-/// Logical blocks of a device in bytes; a simulation and a file have the least.
-fn logical_block(dut: &Path, simulated: bool) -> u64 {
-    const LEAST: u64 = 512;
-    let environment = (!simulated).then(|| fathom_device::environment(&[dut.to_owned()]));
-    let targets = environment.into_iter().flat_map(|found| found.targets);
-    let device = targets.into_iter().find_map(|target| target.device);
-    device.map_or(LEAST, |device| u64::from(device.logical_block_bytes))
-}
-
-/// Size of a device (or file) in bytes.
-fn capacity(dut: &Path) -> Option<u64> {
-    match fathom_device::Sys::live().by_path(dut) {
-        Some(node) => Some(node.size_bytes()).filter(|bytes| *bytes > 0),
-        None => Some(std::fs::metadata(dut).ok()?.len()).filter(|bytes| *bytes > 0),
-    }
 }
 
 /// Makes the flows of a plan.

@@ -5,13 +5,13 @@ use std::io;
 use fathom_flow::{Ending, History, Next, PointOutcome, RunLog, Script as _};
 use fathom_model::DevicePhase;
 use fathom_model::{Event, Outcome, RunStatus, StageEnd, StageKind};
+use fathom_prepare::logs::Logs;
+use fathom_prepare::precondition::PreconditionMethod;
+use fathom_suites::snia::TestLog;
 
 use super::ReadyCampaign;
-use super::logs::Logs;
 use super::script::{CampaignScript, Readiness};
 use crate::plan::ResolvedCampaign;
-use crate::precondition::PreconditionMethod;
-use crate::snia::TestLog;
 
 /// Writes them.
 pub(super) struct ProgressLog<'s> {

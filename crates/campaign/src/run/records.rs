@@ -10,12 +10,12 @@ use fathom_flow::file_names::{ending, job_path};
 use fathom_flow::past::{COMMAND, not_another, real};
 use fathom_flow::plan_log::Head;
 use fathom_record::{Entries, Header, ListedRun};
+use fathom_suites::snia::Snia;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::RunStart;
 use crate::plan::{CampaignStep, ResolvedCampaign};
-use crate::snia::Snia;
 
 /// Key of the [`CampaignFacts`] in it.
 const FACTS: &str = "campaign";
@@ -128,7 +128,7 @@ pub(super) fn to_go_on_with(
 pub(super) fn must_be_same_tests(header: &Header, now: &[Snia]) -> Result<(), RunError> {
     let kept = header
         .facts
-        .get(crate::snia::FACTS)
+        .get(fathom_suites::snia::FACTS)
         .cloned()
         .unwrap_or_default();
     let kept: Vec<Setup> = serde_json::from_value(kept).unwrap_or_default();
@@ -161,7 +161,7 @@ pub(super) fn facts(plan: &ResolvedCampaign, engine: &str, snia: &[Snia]) -> Map
     facts.insert(FACTS.to_owned(), json!(CampaignFacts::of(plan, engine)));
     if !snia.is_empty() {
         let setups: Vec<_> = snia.iter().map(|script| &script.setup).collect();
-        facts.insert(crate::snia::FACTS.to_owned(), json!(setups));
+        facts.insert(fathom_suites::snia::FACTS.to_owned(), json!(setups));
     }
     let command = std::env::args_os().map(|arg| Value::from(arg.to_string_lossy()));
     facts.insert("command".to_owned(), command.collect());

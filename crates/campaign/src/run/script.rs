@@ -10,16 +10,16 @@ use fathom_flow::load::Load;
 use fathom_flow::{Ending, History, JobStep, LeftOut, Next, PointOutcome, Script, Task};
 use fathom_model::DevicePhase;
 use fathom_model::{Failure, FailureKind, Stage};
+use fathom_prepare::precondition::Precondition;
+use fathom_suites::snia::Snia;
 
 use super::ReadyCampaign;
 use super::guards::Guards;
 use super::preparing::not_steady;
 use crate::plan::{CampaignStep, ResolvedCampaign};
-use crate::precondition::Precondition;
-use crate::snia::Snia;
 
 /// The script of a campaign.
-pub(crate) struct CampaignScript<'p> {
+pub struct CampaignScript<'p> {
     plan: &'p ResolvedCampaign,
     /// Relative names are meant from here.
     folder: PathBuf,

@@ -5,10 +5,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use fathom_campaign::check::check;
-use fathom_campaign::folder::{Init, init, shipped};
+use fathom_campaign::folder::{Init, init};
 use fathom_campaign::generate::{GENERATED, clean, generate};
 use fathom_campaign::{CampaignError, Only};
 use fathom_engine_fio::version::Program;
+use fathom_prepare::shipped;
 
 use super::{Campaign, no_env};
 

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use fathom_campaign::plan::{MeasureOrder, Overrides, ResolvedCampaign, plan};
+use fathom_campaign::plan::{ResolvedCampaign, plan};
 use fathom_jobfile::JobFile;
 use fathom_model::DevicePhase;
+use fathom_prepare::settings::{MeasureOrder, Overrides};
 
 use super::{Campaign, no_env};
 

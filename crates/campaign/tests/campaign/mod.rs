@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use fathom_campaign::folder::{Init, init};
-use fathom_campaign::plan::{Overrides, ResolvedCampaign, plan};
+use fathom_campaign::plan::{ResolvedCampaign, plan};
 use fathom_campaign::{CampaignError, Folder, Only};
+use fathom_prepare::settings::Overrides;
 
 mod definitions;
 mod files;

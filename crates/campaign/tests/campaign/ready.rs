@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fathom_campaign::folder::shipped;
+use fathom_prepare::shipped;
 
 use super::Campaign;
 

@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_analysis::guard::GuardRule;
-use fathom_campaign::plan::{
-    CampaignStep, Care, GuardPolicy, Overrides, ResolvedCampaign, RunSettings, plan,
-};
-use fathom_campaign::precondition::ActiveRange;
+use fathom_campaign::plan::{CampaignStep, ResolvedCampaign, plan};
 use fathom_engines::EngineName;
 use fathom_flow::RunOptions;
 use fathom_flow::budget::Speed;
 use fathom_model::DevicePhase;
+use fathom_prepare::precondition::ActiveRange;
+use fathom_prepare::settings::{Care, GuardPolicy, Overrides, RunSettings};
 
 use super::{Campaign, no_env};
 

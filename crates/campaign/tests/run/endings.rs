@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use fathom_campaign::precondition::{PreconditionMethod, PreconditionSettings};
 use fathom_campaign::run::RunStart;
 use fathom_flow::PointOutcome;
 use fathom_flow::budget::Over;
 use fathom_model::{Event, RunStatus};
+use fathom_prepare::precondition::{PreconditionMethod, PreconditionSettings};
 
 use crate::run::support::{Campaign, begun, progress};
 

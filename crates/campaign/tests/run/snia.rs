@@ -4,9 +4,9 @@ use std::fs;
 
 use fathom_analysis::snia::{DriveClass, NOTICE, SniaTest};
 use fathom_campaign::run::RunStart;
-use fathom_campaign::snia::{SniaChoices, SniaConfig};
 use fathom_model::{Event, Exit, RunStatus};
 use fathom_record::Record;
+use fathom_suites::snia::{SniaChoices, SniaConfig};
 
 use crate::run::support::Campaign;
 

@@ -6,11 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_analysis::guard::GuardRule;
-use fathom_campaign::plan::{
-    CampaignStep, Care, GuardPolicy, Preparation, ResolvedCampaign, RunSettings,
-};
+use fathom_campaign::plan::{CampaignStep, ResolvedCampaign};
 use fathom_campaign::run::{CampaignOptions, RunStart, ready};
-use fathom_campaign::snia::SniaConfig;
 use fathom_engine::Control;
 use fathom_engines::EngineName;
 use fathom_flow::Finish;
@@ -18,7 +15,10 @@ use fathom_flow::RunOptions;
 use fathom_flow::error::RunError;
 use fathom_flow::progress::Progress;
 use fathom_model::{DevicePhase, Event, Point};
+use fathom_prepare::preparation::Preparation;
+use fathom_prepare::settings::{Care, GuardPolicy, RunSettings};
 use fathom_record::Record;
+use fathom_suites::snia::SniaConfig;
 use tempfile::TempDir;
 
 /// Depths of the points of a series.

@@ -4,10 +4,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND, NeededBoot};
 use fathom_flow::RunOptions;
 use fathom_flow::{History, JobStep};
 use fathom_model::Exit;
+use fathom_questions::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND, NeededBoot};
 use fathom_record::Record;
 use fathom_report::compare::margin;
 use fathom_sheet::answer::RunAnswer;

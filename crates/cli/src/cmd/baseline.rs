@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use clap::Subcommand;
-use fathom_campaign::quick::{Baseline, Conditions};
 use fathom_model::Exit;
 use fathom_model::units::format_size;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::Tone;
+use fathom_suites::quick::{Baseline, Conditions};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::plan::{self, Overrides, ResolvedCampaign};
+use fathom_campaign::plan::{self, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
 use fathom_flow::budget::{self, Over};
 use fathom_jobfile::variables::variable;
+use fathom_prepare::settings::Overrides;
 use fathom_sheet::style::wrap;
 use serde::{Deserialize, Serialize};
 

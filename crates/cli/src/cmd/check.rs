@@ -1,10 +1,11 @@
 //! `fathom check`: whether the job files of a campaign make sense.
 
 use fathom_campaign::check::{Problem, check};
-use fathom_campaign::plan::{Overrides, ResolvedCampaign};
+use fathom_campaign::plan::ResolvedCampaign;
 use fathom_engine_fio::version::Program;
 use fathom_jobfile::{Diagnostic, Severity};
 use fathom_model::{Exit, units};
+use fathom_prepare::settings::Overrides;
 use serde::Serialize;
 
 use super::campaign::{CampaignArgs, exit_error, tell_notes};

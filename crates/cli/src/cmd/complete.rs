@@ -14,13 +14,14 @@ use clap_complete::CompleteEnv;
 use clap_complete::engine::{
     ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter as _,
 };
-use fathom_campaign::plan::Overrides;
-use fathom_campaign::quick::{self, SeriesGroup};
 use fathom_campaign::{Folder, folder};
 use fathom_device::Sys;
 use fathom_device::purge::PurgeMethod;
 use fathom_engine_fio::inventory;
 use fathom_engine_fio::version::Program;
+use fathom_prepare::settings::Overrides;
+use fathom_prepare::shipped;
+use fathom_suites::quick::{self, SeriesGroup};
 
 use fathom_model::text;
 
@@ -239,7 +240,7 @@ fn defconfigs() -> Vec<Offer> {
 }
 
 fn shipped_defconfigs() -> Vec<Offer> {
-    plain(folder::shipped::defconfigs().map(|(name, _)| name.to_owned()))
+    plain(shipped::defconfigs().map(|(name, _)| name.to_owned()))
 }
 
 /// fio's, where it is installed, and those of the native engine.

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use fathom_campaign::generate::{Generation, clean, generate};
-use fathom_campaign::plan::Overrides;
 use fathom_model::{Exit, units};
+use fathom_prepare::settings::Overrides;
 use serde::Serialize;
 
 use super::Global;

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use fathom_campaign::plan::{CampaignStep, Overrides, ResolvedCampaign};
+use fathom_campaign::plan::{CampaignStep, ResolvedCampaign};
 use fathom_flow::RunOptions;
 use fathom_flow::budget::{Cost, Endurance, Over, Speed};
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::options::size;
 use fathom_model::{DevicePhase, Exit, units};
+use fathom_prepare::settings::Overrides;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::Tone;
 use serde::Serialize;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use fathom_analysis::student::quantile;
-use fathom_campaign::soak::{PeriodFigures, period_name, periods, script};
 use fathom_flow::RunOptions;
 use fathom_model::{Exit, RunDocument, units};
+use fathom_questions::soak::{PeriodFigures, period_name, periods, script};
 use fathom_sheet::grid::{Grid, GridCell, figures};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Parser as _;
-use fathom_campaign::provision::last as last_batch;
 use fathom_campaign::run;
 use fathom_flow::past;
 use fathom_flow::plan_log::Head;
 use fathom_jobfile::variables;
 use fathom_model::{Event, Exit};
+use fathom_prepare::provision::last as last_batch;
 use fathom_record::{Entries, Header};
 
 use super::drive::Start;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_analysis::steady_state::{SteadyVerdict, TermKind};
-use fathom_campaign::soak::{self, COMMAND, PeriodFigures};
 use fathom_flow::RunOptions;
 use fathom_model::{Exit, units};
+use fathom_questions::soak::{self, COMMAND, PeriodFigures};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::Tone;
 use schemars::JsonSchema;

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use fathom_campaign::study::{Study, StudyScript, evaluate, exit};
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::{Ending, Flow, KeptPlan, Ready, RunOptions};
 use fathom_jobfile::variables::variable;
 use fathom_model::Exit;
+use fathom_planfile::{Study, StudyScript, evaluate, exit};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -136,7 +136,7 @@ impl StudyPlan {
         let mut facts = header_facts();
         let setups = script.snia_setups();
         if !setups.is_empty() {
-            facts.insert(fathom_campaign::snia::FACTS.to_owned(), json!(setups));
+            facts.insert(fathom_suites::snia::FACTS.to_owned(), json!(setups));
         }
         let target = self.study.targets.of(None);
         Ok(Flow {

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::ab::{
-    AbQuestion, AbSetup, RaceNext, TUNE_COMMAND, TuneConfig, TuneLoad, TuneScript, TuneState,
-    TuneTrial, keep_taken,
-};
 use fathom_device::safety::{self, Confirmations};
 use fathom_device::settings::Settings;
 use fathom_device::{Sys, SysBlock, identity};
 use fathom_flow::RunOptions;
 use fathom_flow::{History, JobStep};
 use fathom_model::{Exit, SettingValue};
+use fathom_questions::ab::{
+    AbQuestion, AbSetup, RaceNext, TUNE_COMMAND, TuneConfig, TuneLoad, TuneScript, TuneState,
+    TuneTrial, keep_taken,
+};
 use fathom_record::Record;
 use fathom_sheet::answer::{AnswerTable, RunAnswer};
 use fathom_sheet::style::Tone;

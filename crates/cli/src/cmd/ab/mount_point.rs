@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Component, PathBuf};
 
-use fathom_campaign::ab::AbFileSystem;
 use fathom_flow::undo;
 use fathom_model::Exit;
+use fathom_questions::ab::AbFileSystem;
 use fathom_record::UndoNote;
 
 use crate::cmd::ExitError;

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use fathom_analysis::compare::{CompareVerdict, FigureComparison};
-use fathom_campaign::ab::{
-    AbConfig, AbFigure, AbRow, AbSide, AbState, NeededBoot, RaceNext, RaceStep,
-};
 use fathom_flow::{History, JobStep};
 use fathom_model::{VerdictLevel, units};
+use fathom_questions::ab::{
+    AbConfig, AbFigure, AbRow, AbSide, AbState, NeededBoot, RaceNext, RaceStep,
+};
 use fathom_record::Record;
 use fathom_report::compare::CompareCondition;
 use fathom_report::gate::Gate;

@@ -3,13 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::ab::{AbFileSystem, AbSetup, AbSide, FileSystemKind, SideFio};
 use fathom_device::settings::{SettingError, Settings, is_of_device, names};
 use fathom_device::{Sys, SysBlock, stack};
 use fathom_engine_fio::version::Program;
 use fathom_engines::EngineName;
 use fathom_flow::{RunOptions, undo};
 use fathom_model::{Exit, Failure};
+use fathom_questions::ab::{AbFileSystem, AbSetup, AbSide, FileSystemKind, SideFio};
 use fathom_record::UndoNote;
 
 use crate::cmd::ExitError;

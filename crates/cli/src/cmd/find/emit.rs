@@ -9,10 +9,10 @@ use std::fmt::Write as _;
 
 use clap::ValueEnum;
 use fathom_analysis::find::FindEnd;
-use fathom_campaign::find::{FindRow, RowFound};
 use fathom_device::Sys;
 use fathom_model::environment::{BlockDevice, Target};
 use fathom_model::{Direction, RunDocument, VerdictLevel, units};
+use fathom_questions::find::{FindRow, RowFound};
 use serde::{Deserialize, Serialize};
 
 use super::show::error_percent;

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use fathom_analysis::find::{LoadMap, MapOutcome};
-use fathom_campaign::find::{COMMAND, MapConfig, MapScript};
 use fathom_flow::{History, JobStep};
 use fathom_model::FigureVerdict;
+use fathom_questions::find::{COMMAND, MapConfig, MapScript};
 use fathom_record::Record;
 use fathom_report::load_map;
 use fathom_sheet::answer::{AnswerTable, RunAnswer};

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use fathom_analysis::find::{FindGoal, FindLoads, WholeLoad};
-use fathom_campaign::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
 use fathom_engines::EngineName;
 use fathom_flow::JobStep;
 use fathom_flow::RunOptions;
 use fathom_jobfile::does_one_at_a_time;
 use fathom_model::{Direction, Exit};
+use fathom_questions::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
 use fathom_sheet::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use fathom_analysis::find::{FindAnswer, FindEnd, FindGoal, FindLoads, ProbeResult};
-use fathom_campaign::find::{COMMAND, FindConfig, FindScript, RowFound};
 use fathom_flow::{History, JobStep};
 use fathom_model::{FigureVerdict, VerdictLevel, units};
+use fathom_questions::find::{COMMAND, FindConfig, FindScript, RowFound};
 use fathom_record::Record;
 use fathom_report::search::SearchGraph;
 use fathom_sheet::answer::{AnswerTable, RunAnswer};

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use fathom_campaign::prio::{PrioConfig, PrioLoad, PrioWorkload, Split, split};
 use fathom_model::Exit;
+use fathom_suites::prio::{PrioConfig, PrioLoad, PrioWorkload, Split, split};
 
 use super::pages;
 use crate::cmd::ExitError;

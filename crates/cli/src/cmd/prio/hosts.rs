@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use fathom_campaign::prio::COMMAND;
 use fathom_model::{Exit, RunDocument};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
+use fathom_suites::prio::COMMAND;
 
 use super::outcome;
 use super::run::PrioPlan;

@@ -6,10 +6,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use fathom_analysis::priority::{DurationLimits, Limit, MissedLimit};
-use fathom_campaign::prio::STATISTICS;
 use fathom_device::cdl::{Bound, CdlPage, Page, show};
 use fathom_device::health::missed_limit;
 use fathom_model::Direction;
+use fathom_suites::prio::STATISTICS;
 
 /// The name of the file, beside the depths.
 const FILE: &str = "cdl_descriptors";

@@ -4,13 +4,13 @@ use std::path::Path;
 
 use fathom_analysis::latlog::TooMany;
 use fathom_analysis::priority::{Classes, DepthFigures, DurationLimits, Limit, aborted};
-use fathom_campaign::prio::{log_name, raw_dir};
 use fathom_device::cdl::CdlPage;
 use fathom_device::health::{MissedTime, missed_limit};
 use fathom_fio_output::log::{self, Collect, Options};
 use fathom_model::{Direction, Event, EvidenceSum, Exit, JobResult, LogEntry, Outcome, RunStatus};
 use fathom_record::Record;
 use fathom_report::prio::{DepthPoint, Prio, PrioCurve, compare};
+use fathom_suites::prio::{log_name, raw_dir};
 use serde_json::Value;
 
 use crate::cmd::ExitError;

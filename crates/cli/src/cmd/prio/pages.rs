@@ -79,7 +79,7 @@ pub fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         }
     }
     if args.files.is_empty() {
-        for page in fathom_campaign::prio::shipped() {
+        for page in fathom_suites::prio::shipped() {
             pages.push((format!("{}.cdl, as shipped", page.kind), page));
         }
     }
@@ -108,7 +108,7 @@ fn show(global: &Global, name: &str, page: &Page) {
         }
         _ => String::new(),
     };
-    let of = fathom_campaign::prio::of(page.kind);
+    let of = fathom_suites::prio::of(page.kind);
     out::line(format_args!(
         "{name}: page {} (limits of {of}){percent}",
         page.kind

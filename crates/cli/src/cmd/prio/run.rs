@@ -3,14 +3,14 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::prio::{
-    COMMAND, NOT_SIMULATED, PrioConfig, PrioReady, PrioWorkload, ResultFolder, device,
-};
 use fathom_engine::Control;
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::undo::PUT_BACK_FIRST;
 use fathom_flow::{Finish, Flow, KeptPlan, Ready, RunOptions};
 use fathom_model::{Event, Exit, StageEnd};
+use fathom_suites::prio::{
+    COMMAND, NOT_SIMULATED, PrioConfig, PrioReady, PrioWorkload, ResultFolder, device,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{args, hosts, outcome};

@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::folder::{CONFIG, shipped};
-use fathom_campaign::plan::Overrides;
-use fathom_campaign::precondition::PreconditionMethod;
-use fathom_campaign::provision::{
-    self, Provision, ProvisionDrive, ProvisionMethod, ProvisionOptions, Skipped, SteadyFor,
-};
-use fathom_campaign::{Folder, plan};
+use fathom_campaign::folder::CONFIG;
+use fathom_campaign::{CampaignError, Folder};
 use fathom_flow::RunOptions;
 use fathom_flow::ledger::Ledgers;
 use fathom_jobfile::variables::variable;
 use fathom_kconfig::Config;
 use fathom_model::Exit;
+use fathom_prepare::precondition::PreconditionMethod;
+use fathom_prepare::provision::{
+    self, Provision, ProvisionDrive, ProvisionMethod, ProvisionOptions, Skipped, SteadyFor,
+};
+use fathom_prepare::settings::{Overrides, RunSettings, dut, settings};
+use fathom_prepare::shipped;
 use fathom_record::Entries;
 
 use super::Args;
@@ -64,7 +65,7 @@ fn campaign(args: &Args) -> Result<Option<Folder>, ExitError> {
 fn config(folder: Option<&Folder>) -> Result<Config, ExitError> {
     match folder {
         Some(folder) => folder.config(&variable),
-        None => shipped::config(&variable),
+        None => shipped::config(&variable).map_err(CampaignError::from),
     }
     .map_err(exit_error)
 }
@@ -79,7 +80,7 @@ fn overrides(args: &Args) -> Overrides {
 fn new(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
     let folder = campaign(args)?;
     let config = config(folder.as_ref())?;
-    let settings = plan::settings(&config, &overrides(args)).map_err(exit_error)?;
+    let settings = settings(&config, &overrides(args)).map_err(failed)?;
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let logs = folder
         .as_ref()
@@ -116,7 +117,7 @@ fn new(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
     })
 }
 
-fn options(global: &Global, args: &Args, settings: plan::RunSettings) -> ProvisionOptions {
+fn options(global: &Global, args: &Args, settings: RunSettings) -> ProvisionOptions {
     ProvisionOptions {
         runs_dir: runs_dir(global, args),
         settings,
@@ -137,7 +138,7 @@ fn drives(
     }
     let mut paths = args.devices.clone();
     if paths.is_empty() && in_campaign {
-        paths = vec![plan::dut(config, &variable)];
+        paths = vec![dut(config, &variable)];
     }
     if paths.is_empty() {
         return Err(usage(
@@ -184,7 +185,7 @@ fn resumed(global: &Global, args: &Args) -> anyhow::Result<ProvisionRequest> {
         ..Overrides::default()
     });
     batch.facts.how.options = told.kept();
-    let settings = plan::settings(&config, &overrides).map_err(exit_error)?;
+    let settings = settings(&config, &overrides).map_err(failed)?;
     let at = match batch.facts.how.options.is_simulated() {
         true => ProvisionDrive::simulated,
         // What is done may be gone by now.

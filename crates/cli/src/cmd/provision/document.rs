@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use fathom_analysis::steady_state::{Metric, SteadyVerdict};
-use fathom_campaign::precondition::PreconditionMethod;
-use fathom_campaign::provision::{self, DriveJob, DriveOutcome, Skipped};
 use fathom_flow::{Ending, Past};
 use fathom_model::ledger::Pattern;
 use fathom_model::{RunStatus, StageEnd, StageKind};
+use fathom_prepare::precondition::PreconditionMethod;
+use fathom_prepare::provision::{self, DriveJob, DriveOutcome, Skipped};
 use serde::Serialize;
 
 use super::ask::ProvisionRequest;

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use fathom_campaign::precondition::PreconditionMethod;
-use fathom_campaign::provision::{
-    self, DriveCost, DriveEvent, DriveOutcome, Provision, Skipped, SteadyFor,
-};
-use fathom_campaign::snia::method;
 use fathom_device::drives::Transport;
 use fathom_engine::Control;
 use fathom_flow::RunOptions;
 use fathom_flow::plan_log::PlannedStage;
 use fathom_model::Exit;
+use fathom_prepare::precondition::PreconditionMethod;
+use fathom_prepare::provision::{
+    self, DriveCost, DriveEvent, DriveOutcome, Provision, Skipped, SteadyFor,
+};
 use fathom_record::{Header, now_ms};
+use fathom_suites::snia::method;
 
 use super::Global;
 use super::campaign::Budget;

@@ -1,9 +1,9 @@
 //! What stands against provisioning some drives, for all of them at once, with
 //! the command that would confirm them.
 
-use fathom_campaign::provision::{Provision, Refused};
 use fathom_jobfile::shell_quote;
 use fathom_model::{Exit, units};
+use fathom_prepare::provision::{Provision, Refused};
 
 use super::summary::about;
 use crate::cmd::ExitError;

@@ -1,11 +1,11 @@
 //! What a person is told of many drives: before they start, and at the end.
 
-use fathom_campaign::precondition::PreconditionMethod;
-use fathom_campaign::provision::{DriveCost, DriveJob, DriveOutcome, Provision, ProvisionDrive};
 use fathom_flow::budget::Cost;
 use fathom_flow::{Ending, Work};
 use fathom_model::ledger::Pattern;
 use fathom_model::{Exit, RunStatus, units};
+use fathom_prepare::precondition::PreconditionMethod;
+use fathom_prepare::provision::{DriveCost, DriveJob, DriveOutcome, Provision, ProvisionDrive};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
 

@@ -8,8 +8,6 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use clap::Parser as _;
-use fathom_campaign::acts::Purging;
-use fathom_campaign::snia::method;
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
 use fathom_device::purge::{FormatNvm, Purge, PurgeError, PurgeMethod, PurgeProgress, Want};
@@ -27,7 +25,9 @@ use fathom_model::purge::{PURGE_SCHEMA, PassedOver, PurgeDocument};
 use fathom_model::{
     Event, Exit, Failure, FailureKind, Issued, LedgerEvent, Purged, RunStatus, Stage,
 };
+use fathom_prepare::acts::Purging;
 use fathom_record::{Entries, Header};
+use fathom_suites::snia::method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

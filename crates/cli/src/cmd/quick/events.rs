@@ -4,13 +4,13 @@
 use std::io::Read;
 use std::path::Path;
 
-use fathom_campaign::quick::{self, Notice, QuickError, SeriesPlace};
 use fathom_device::threads::{self, NoThread};
 use fathom_engine::Control;
 use fathom_fleet::hosts::file_parts::read_files;
 use fathom_fleet::hosts::wire::{ASK_EVERY, Wire, now_ms};
 use fathom_flow::Finish;
 use fathom_model::{Event, Exit};
+use fathom_suites::quick::{self, Notice, QuickError, SeriesPlace};
 
 use super::{Global, SeriesArgs, WantedTests};
 use crate::wire::send;

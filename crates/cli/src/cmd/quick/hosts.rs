@@ -4,9 +4,6 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use fathom_campaign::quick::{
-    Baseline, COMMAND, INTERVAL, QuickError, QuickRequest, QuickRun, RemoteMode, SshHost,
-};
 use fathom_device::threads::{self, NoThread};
 use fathom_fleet::hosts::HostsJob;
 use fathom_fleet::ssh::{SshError, SshSession, open_all};
@@ -14,6 +11,9 @@ use fathom_model::{Exit, RunDocument};
 use fathom_record::Record;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
+use fathom_suites::quick::{
+    Baseline, COMMAND, INTERVAL, QuickError, QuickRequest, QuickRun, RemoteMode, SshHost,
+};
 
 use super::run::{CleanedHost, CleanupDocument, QuickPlan, baselines, clean};
 use super::{Global, SeriesArgs, WantedTests, failed, summary};

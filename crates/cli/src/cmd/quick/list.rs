@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use fathom_campaign::quick::{self, Baseline, SeriesGroup, format_size};
 use fathom_model::Exit;
+use fathom_model::units::format_size;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::Tone;
+use fathom_suites::quick::{self, Baseline, SeriesGroup};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Subcommand;
-use fathom_campaign::quick::{self, QuickError, QuickRequest, RemoteMode, SeriesGroup};
 use fathom_flow::options::size;
 use fathom_model::Exit;
 use fathom_record::Record;
+use fathom_suites::quick::{self, QuickError, QuickRequest, RemoteMode, SeriesGroup};
 
 use super::kinds::KindArgs;
 use super::{ExitError, Global};

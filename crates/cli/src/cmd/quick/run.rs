@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::quick::{
-    self, Baseline, LocalHost, Notice, PlannedSeries, QuickError, QuickHost, QuickRequest,
-    RemoteMode, SeriesPlace, SshHost,
-};
 use fathom_engine::Control;
 use fathom_fleet::ssh::SshSession;
 use fathom_flow::RunOptions;
 use fathom_flow::{Finish, KeptPlan};
 use fathom_model::{Exit, RunStatus};
+use fathom_suites::quick::{
+    self, Baseline, LocalHost, Notice, PlannedSeries, QuickError, QuickHost, QuickRequest,
+    RemoteMode, SeriesPlace, SshHost,
+};
 use serde::{Deserialize, Serialize};
 
 use super::screen::{Screen, To, skipped};

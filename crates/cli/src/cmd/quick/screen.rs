@@ -1,10 +1,11 @@
 //! The series as a person sees it while it runs: a name, then its figure.
 
-use fathom_campaign::quick::{
-    Baseline, Conditions, Notice, SeriesFacts, SeriesLine, Teller, TestFigures, format_size,
-};
+use fathom_model::units::format_size;
 use fathom_model::{Environment, Event, RunStatus};
 use fathom_sheet::style::{Style, Tone};
+use fathom_suites::quick::{
+    Baseline, Conditions, Notice, SeriesFacts, SeriesLine, Teller, TestFigures,
+};
 
 use crate::out;
 
@@ -211,7 +212,7 @@ fn tone(percent: u64) -> Tone {
 #[cfg(test)]
 mod tests {
 
-    use fathom_campaign::quick::Shelf;
+    use fathom_suites::quick::Shelf;
 
     use fathom_sheet::style::on_terminal;
 

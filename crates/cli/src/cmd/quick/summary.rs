@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_campaign::quick::{Baseline, QuickRun, TestFigures, TestResult};
 use fathom_model::{RunDocument, units};
 use fathom_record::Record;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
+use fathom_suites::quick::{Baseline, QuickRun, TestFigures, TestResult};
 use serde::Serialize;
 
 use super::{Global, failed};

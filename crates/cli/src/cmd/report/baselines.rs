@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use fathom_campaign::quick::{Baseline, Conditions, DEFAULT_BASELINE, SeriesFacts, StepIops};
 use fathom_model::Event;
 use fathom_record::Entries;
 use fathom_report::html::AgainstBaseline;
+use fathom_suites::quick::{Baseline, Conditions, DEFAULT_BASELINE, SeriesFacts, StepIops};
 
 use crate::cmd::quick::run::baselines;
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use fathom_campaign::plan::{MeasureOrder, Overrides, ResolvedCampaign};
+use fathom_campaign::plan::ResolvedCampaign;
 use fathom_campaign::run::{self, CampaignOptions, ReadyCampaign, RunStart};
 use fathom_engine::Control;
 use fathom_flow::error::RunError;
@@ -13,6 +13,7 @@ use fathom_flow::plan_log::Head;
 use fathom_flow::progress::Progress;
 use fathom_flow::{Ending, Finish, RunOptions};
 use fathom_model::Exit;
+use fathom_prepare::settings::{MeasureOrder, Overrides};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

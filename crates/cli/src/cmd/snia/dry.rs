@@ -1,10 +1,10 @@
 //! What a test would do and what it costs, before anything is done.
 
 use fathom_analysis::snia::NOTICE;
-use fathom_campaign::snia::Snia;
 use fathom_flow::budget::{self, Cost, Endurance, Speed};
 use fathom_flow::{Case, History, Task, outlook};
 use fathom_model::StageKind;
+use fathom_suites::snia::Snia;
 
 /// What is left of a test, if all goes well and if nothing ever is steady.
 pub struct Outlook {

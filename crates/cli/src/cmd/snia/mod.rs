@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use fathom_analysis::snia::{DriveClass, SniaTest};
-use fathom_campaign::snia::{SniaChoices, SniaHow};
 use fathom_flow::RunOptions;
 use fathom_flow::options::size;
 use fathom_model::Exit;
+use fathom_suites::snia::{SniaChoices, SniaHow};
 
 use super::Global;
 use super::campaign::terabytes;

@@ -3,11 +3,11 @@
 
 use fathom_analysis::snia::{NOTICE, Setup, SniaTest, Tracked};
 use fathom_analysis::steady_state::Metric;
-use fathom_campaign::snia::{FACTS, part_so_far};
 use fathom_flow::History;
 use fathom_flow::progress::{Progress, ProgressEvent, Recent};
 use fathom_model::{Event, Stage, StageEnd, units};
 use fathom_sheet::style::{Style, Tone, fitting, wrap};
+use fathom_suites::snia::{FACTS, part_so_far};
 
 use crate::live::{LiveOptions, bar, clock};
 

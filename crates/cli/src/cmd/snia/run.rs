@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use fathom_analysis::snia::{Setup, SniaTest, TrackedVariable};
-use fathom_campaign::snia::{FACTS, Snia, SniaAsk, SniaChoices, SniaHow};
 use fathom_flow::budget::{Cost, Endurance, Speed};
 use fathom_flow::ledger::Ledgers;
 use fathom_flow::{Ending, Finish, Flow, KeptPlan, Ready, RunOptions};
 use fathom_model::{Exit, units};
 use fathom_record::{Entries, Header};
+use fathom_suites::snia::{FACTS, Snia, SniaAsk, SniaChoices, SniaHow};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, from_value};
 
