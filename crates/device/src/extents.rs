@@ -3,6 +3,8 @@
 //! A hole and an extent that is allocated but was never written look alike to a reader:
 //! the file system returns zeros and reads no storage.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::fs::File;
 use std::path::Path;
 

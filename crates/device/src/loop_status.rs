@@ -1,5 +1,7 @@
 //! What is behind a loop device, as the kernel holds it.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::path::Path;
 
 /// What `LOOP_GET_STATUS64` tells of it.

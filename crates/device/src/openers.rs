@@ -2,6 +2,8 @@
 //! machine its image, a database its device. Nothing else tells of them, as
 //! neither mounts nor claims.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};

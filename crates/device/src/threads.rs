@@ -1,6 +1,8 @@
 //! Threads, where there are any to be had. `std::thread::spawn` panics where there
 //! are none, and is forbidden (clippy.toml); these say which limit it was.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::fmt;
 use std::fs;
 use std::io;

@@ -1,6 +1,8 @@
 //! Writes back what the page cache holds of a step's targets before the step begins, so
 //! that the device does not do it while it is measured.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::fs::{self, File, OpenOptions};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};

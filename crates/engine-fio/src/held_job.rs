@@ -7,6 +7,8 @@
 //! no link is followed and no device opened. In all that fio prints and writes the names
 //! of the job file take the place of these again.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

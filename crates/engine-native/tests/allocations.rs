@@ -1,5 +1,6 @@
 //! After its start a worker allocates nothing: as many allocations for five
 //! thousand I/Os as for two hundred. What it needs grows with its depth alone.
+#![allow(unsafe_code)] // each block says why it is sound
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)]
 

@@ -86,6 +86,23 @@ macro_rules! require {
     };
 }
 
+/// Whether `make test-long` runs the tests: those that take minutes and cover what rarely
+/// changes, and every row of a table of which `make test` takes a part.
+pub fn is_long() -> bool {
+    std::env::var_os("FATHOM_TEST_LONG").is_some()
+}
+
+/// What a test needs that only `make test-long` runs.
+///
+/// # Errors
+/// When that is not what runs.
+pub fn long() -> Result<(), String> {
+    match is_long() {
+        true => Ok(()),
+        false => Err("make test-long runs it".to_owned()),
+    }
+}
+
 /// The name of the function in which this stands.
 #[macro_export]
 macro_rules! this_function {

@@ -1,5 +1,7 @@
 //! The ioctls behind [`Command`](super::Command).
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 #[cfg(target_os = "linux")]
 pub(super) use linux::issue;
 #[cfg(target_os = "linux")]

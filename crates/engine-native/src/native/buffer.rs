@@ -1,6 +1,8 @@
 //! Memory for the data of I/Os: page-aligned, one slot for every I/O that can
 //! be under way, allocated and touched before the first one.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::io;
 use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
@@ -8,7 +10,27 @@ use std::ptr::NonNull;
 use super::job::{MemoryKind, MemoryOptions};
 
 /// Alignment of each slot: the page size, which is what O_DIRECT may ask for at most.
-const ALIGNMENT: usize = 4096;
+fn alignment() -> usize {
+    rustix::param::page_size()
+}
+
+/// Where the data of an I/O begin: inside a slot. Only [`Buffers`] makes one, so that no
+/// other address gets to the kernel.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct DataPlace(*mut u8);
+
+impl DataPlace {
+    #[inline]
+    pub(super) fn pointer(self) -> *mut u8 {
+        self.0
+    }
+
+    /// One that no call is made with.
+    #[cfg(test)]
+    pub(super) fn unused(address: usize) -> Self {
+        Self(std::ptr::without_provenance_mut(address))
+    }
+}
 
 /// Memory of whole pages that belongs to one owner.
 #[derive(Debug)]
@@ -51,7 +73,7 @@ impl Pages {
         // SAFETY: nobody else knows the segment; it lasts until it is detached.
         unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
         if let Ok(pages) = &pages {
-            for page in (0..bytes).step_by(ALIGNMENT) {
+            for page in (0..bytes).step_by(alignment()) {
                 // SAFETY: inside the segment, which nobody else uses; touched now, not
                 // in the first I/O.
                 unsafe { pages.base.as_ptr().add(page).write_volatile(0) };
@@ -128,11 +150,11 @@ impl Buffers {
     /// `slots` slots that hold `bytes` each.
     pub(super) fn new(slots: usize, bytes: usize, memory: &MemoryOptions) -> io::Result<Self> {
         let too_much = || io::Error::from_raw_os_error(libc::ENOMEM);
-        let slot_bytes = bytes.max(1).next_multiple_of(ALIGNMENT);
+        let slot_bytes = bytes.max(1).next_multiple_of(alignment());
         let offset = memory.offset as usize;
         let whole = match memory.huge {
             true => usize::try_from(memory.huge_bytes).map_err(|_| too_much())?,
-            false => ALIGNMENT,
+            false => alignment(),
         };
         let length = slot_bytes
             .checked_mul(slots.max(1))
@@ -153,18 +175,19 @@ impl Buffers {
         })
     }
 
-    /// Where slot `slot` begins; what the kernel is told.
+    /// Where what is left of an I/O of slot `slot` begins, after `moved` of its bytes.
     #[inline]
-    pub(super) fn address(&self, slot: u32) -> *mut u8 {
-        let slot = slot as usize;
+    pub(super) fn place(&self, slot: u32, moved: u32) -> DataPlace {
+        let (slot, moved) = (slot as usize, moved as usize);
         assert!(slot < self.slots, "a slot of this worker");
-        // SAFETY: below `slots`, so inside the mapping.
-        unsafe {
+        assert!(moved <= self.slot_bytes, "no I/O is longer than a slot");
+        // SAFETY: inside slot `slot`, or at its end, so inside the mapping.
+        DataPlace(unsafe {
             self.pages
                 .base
                 .as_ptr()
-                .add(self.offset + slot * self.slot_bytes)
-        }
+                .add(self.offset + slot * self.slot_bytes + moved)
+        })
     }
 
     /// The first `len` bytes of slot `slot`, to fill or to check while no I/O
@@ -174,7 +197,7 @@ impl Buffers {
         assert!(len <= self.slot_bytes, "no I/O is longer than a slot");
         // SAFETY: inside the mapping, and borrowed through `&mut self`; the
         // kernel has no I/O on a free slot.
-        unsafe { std::slice::from_raw_parts_mut(self.address(slot), len) }
+        unsafe { std::slice::from_raw_parts_mut(self.place(slot, 0).0, len) }
     }
 
     /// Never unmaps it: the kernel may still write to it. Closing an io_uring asks for
@@ -189,10 +212,10 @@ impl Buffers {
 
     /// Whether something is mapped at a page.
     #[cfg(test)]
-    pub(super) fn is_mapped(address: *mut u8) -> bool {
+    pub(super) fn is_mapped(place: DataPlace) -> bool {
         let mut resident = 0;
         // SAFETY: the call reads no memory of the page; it writes one byte to `resident`.
-        unsafe { libc::mincore(address.cast(), ALIGNMENT, &raw mut resident) == 0 }
+        unsafe { libc::mincore(place.0.cast(), alignment(), &raw mut resident) == 0 }
     }
 
     /// Number of slots.
@@ -232,8 +255,8 @@ mod tests {
                 };
                 let mut buffers = Buffers::new(3, 5000, &memory).unwrap();
                 for slot in 0..3 {
-                    let place = buffers.address(slot) as usize;
-                    assert_eq!(place % ALIGNMENT, offset as usize);
+                    let place = buffers.place(slot, 0).0 as usize;
+                    assert_eq!(place % alignment(), offset as usize);
                     buffers.slot_mut(slot, 5000).fill(1);
                 }
             }

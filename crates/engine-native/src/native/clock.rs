@@ -1,6 +1,8 @@
 //! The clock of the I/O loop: the time stamp counter where the kernel trusts it
 //! for its own time, else CLOCK_MONOTONIC.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::time::{Duration, Instant};
 
 /// How far apart the two readings of a calibration are at least. A reading of

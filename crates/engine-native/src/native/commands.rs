@@ -1,5 +1,7 @@
 //! `exec_prerun` and `exec_postrun`: what the shell does before a job and after it.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};

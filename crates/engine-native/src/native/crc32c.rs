@@ -1,6 +1,8 @@
 //! CRC-32C (Castagnoli) as fio computes it: begun with all ones and, unlike
 //! iSCSI's, not inverted at the end (fio: crc/crc32c.c).
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 /// The polynomial 0x1edc6f41, bits reversed (RFC 3720, appendix B.4).
 const POLYNOMIAL: u32 = 0x82f6_3b78;
 

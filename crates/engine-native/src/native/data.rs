@@ -1,5 +1,7 @@
 //! What written blocks hold.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use super::job::Content;
 use super::rng::{Rng, mix};
 

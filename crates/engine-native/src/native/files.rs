@@ -17,7 +17,7 @@ use rustix::fs::OFlags;
 use fathom_engine::checked::{CheckedPaths, PathChanged};
 use fathom_engine::layout;
 
-use super::backend::{OpenFile, drop_cache, file_calls};
+use super::backend::{OpenFile, file_calls};
 use super::data::Filler;
 use super::job::{Advise, Fallocate, FileAmount, FileOp, IoEngine, JobFiles, NativeJob, OpenSync};
 use super::offsets::Distribution;
@@ -692,7 +692,7 @@ pub(super) fn open(job: &NativeJob, plan: &FilePlan) -> Result<File, Failure> {
             .map_err(|error| open_failure(&plan.path, &error, "set the write_hint of"))?;
     }
     if job.files.invalidate {
-        drop_cache(&target(&file, plan), plan.start, plan.len);
+        file_calls::drop_cache(&target(&file, plan), plan.start, plan.len);
     }
     let advice = match (job.files.advise, job.pattern.random) {
         (Advise::Nothing, _) => None,

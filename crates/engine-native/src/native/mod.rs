@@ -50,6 +50,7 @@ mod slot;
 mod source;
 mod stats;
 mod steady;
+mod this_thread;
 mod thread;
 mod usage;
 mod verify;

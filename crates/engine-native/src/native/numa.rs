@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use super::backend::set_memory_policy;
 use super::options::number_list;
+use super::this_thread::set_memory_policy;
 
 /// Where the kernel tells of nodes.
 const NODES: &str = "/sys/devices/system/node";

@@ -12,9 +12,7 @@ use fathom_model::{Failure, FailureKind};
 
 use super::backend::calls::{CallStyle, Calls};
 use super::backend::one_by_one::OneByOne;
-use super::backend::{
-    Backend, OpenFile, burner, fileops, mmap, null, nvme, offload, posixaio, thread_usage,
-};
+use super::backend::{Backend, OpenFile, burner, fileops, mmap, null, nvme, offload, posixaio};
 use super::backend::{libaio, scsi, uring};
 use super::buffer::LockedMemory;
 use super::clock::TickClock;
@@ -25,6 +23,7 @@ use super::kernel;
 use super::members::Member;
 use super::rng::{Rng, mix};
 use super::stats::WorkerPhase;
+use super::this_thread;
 use super::usage::Usage;
 use super::verify::VerifyState;
 use super::worker::{FlowShare, Worker, WorkerParts};
@@ -177,13 +176,13 @@ fn live(start: WorkerStart) -> Lived {
         delay(start_delay, &stop);
         stats.set_phase(WorkerPhase::Ramp); // all is set up
         run_before(&job, &plan.place, &stop)?;
-        Ok(thread_usage())
+        Ok(this_thread::usage())
     };
     let lived = with_backend(&job, &targets, &plan.files, &mut worker, ready);
     let (failure, before) = lived.map_err(|error| backend_failure(&job, &error))??;
     let state = worker.verify_state();
     drop(worker);
-    let usage = thread_usage().since(&before);
+    let usage = this_thread::usage().since(&before);
     let saved = state.map(|state| state.save(&job.name, &plan.place, member));
     let failure = failure.or(saved.and_then(Result::err));
     if let Some(told) = run_after(&job, &plan.place) {
@@ -397,13 +396,13 @@ fn settle(job: &NativeJob, clone: u32) -> Result<(), Failure> {
         Failure::new(FailureKind::Other, message).about(format!("job {}", job.name))
     })?;
     if let Some(nice) = job.nice {
-        super::backend::set_thread_nice(nice).map_err(|error| {
+        this_thread::set_nice(nice).map_err(|error| {
             let message = format!("nice={nice} cannot be set: {error}");
             Failure::new(FailureKind::Permission, message).about(format!("job {}", job.name))
         })?;
     }
     if let Some(priority) = job.priority.thread {
-        super::backend::set_thread_priority(priority).map_err(|error| {
+        this_thread::set_priority(priority).map_err(|error| {
             let message = format!("prio, prioclass: the I/O priority cannot be set: {error}");
             Failure::new(FailureKind::Permission, message).about(format!("job {}", job.name))
         })?;

@@ -1,5 +1,7 @@
 //! Limits of the kernel that stop large jobs.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use fathom_model::units;
 use rustix::fs::Access;
 use rustix::io::Errno;

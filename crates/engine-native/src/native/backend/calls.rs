@@ -1,6 +1,8 @@
 //! Synchronous calls: sync (lseek and read), psync (pread), pvsync2 (preadv2), splice,
 //! falloc, ftruncate.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::io;
 use std::os::fd::RawFd;
 
@@ -106,9 +108,13 @@ pub(in crate::native) fn execute(file: &OpenFile, io: &Io) -> i64 {
     let (fd, len) = (file.fd, io.len as usize);
     uninterrupted(|| match io.op {
         // SAFETY: `data` has room for `len` bytes of a slot nobody else uses.
-        Op::Read => unsafe { libc::pread(fd, io.data.cast(), len, io.offset as libc::off_t) },
+        Op::Read => unsafe {
+            libc::pread(fd, io.data.pointer().cast(), len, io.offset as libc::off_t)
+        },
         // SAFETY: `data` holds `len` bytes of a slot nobody else uses.
-        Op::Write => unsafe { libc::pwrite(fd, io.data.cast(), len, io.offset as libc::off_t) },
+        Op::Write => unsafe {
+            libc::pwrite(fd, io.data.pointer().cast(), len, io.offset as libc::off_t)
+        },
         // SAFETY: no memory is passed.
         Op::Fsync => (unsafe { libc::fsync(fd) }) as isize,
         // SAFETY: no memory is passed.
@@ -145,17 +151,17 @@ fn seek_and_call(fd: RawFd, io: &Io, position: u64) -> i64 {
         let len = io.len as usize;
         if io.op == Op::Read {
             // SAFETY: `data` has room for `len` bytes of a slot nobody else uses.
-            unsafe { libc::read(fd, io.data.cast(), len) }
+            unsafe { libc::read(fd, io.data.pointer().cast(), len) }
         } else {
             // SAFETY: `data` holds `len` bytes of a slot nobody else uses.
-            unsafe { libc::write(fd, io.data.cast(), len) }
+            unsafe { libc::write(fd, io.data.pointer().cast(), len) }
         }
     })
 }
 
 fn vectored(fd: RawFd, io: &Io, flags: i32) -> i64 {
     let vector = libc::iovec {
-        iov_base: io.data.cast(),
+        iov_base: io.data.pointer().cast(),
         iov_len: io.len as usize,
     };
     let number = if io.op == Op::Read {

@@ -1,6 +1,8 @@
 //! What is done to files as a whole: filecreate, filestat, filedelete
 //! (engines/fileoperations.c).
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::io;

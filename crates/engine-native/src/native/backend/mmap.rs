@@ -1,5 +1,7 @@
 //! Reads and writes by memcpy from and to a shared mapping of each file.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::io;
 use std::ptr::NonNull;
 
@@ -60,12 +62,12 @@ impl Immediate for Mmap {
         match io.op {
             Op::Read => {
                 // SAFETY: `at` has `len` bytes in the mapping, `data` in its slot; they do not overlap.
-                unsafe { std::ptr::copy_nonoverlapping(at, io.data, len) };
+                unsafe { std::ptr::copy_nonoverlapping(at, io.data.pointer(), len) };
                 len as i64
             }
             Op::Write => {
                 // SAFETY: as above; the mapping is writable when the job writes.
-                unsafe { std::ptr::copy_nonoverlapping(io.data, at, len) };
+                unsafe { std::ptr::copy_nonoverlapping(io.data.pointer(), at, len) };
                 let stored = if self.direct {
                     write_back(mapping, offset, len)
                 } else {

@@ -25,7 +25,7 @@ use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
-use super::usage::Usage;
+use super::buffer::DataPlace;
 
 /// What an I/O does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub(super) struct Io {
     pub(super) offset: u64,
     pub(super) len: u32,
     /// Start of the data, inside the slot.
-    pub(super) data: *mut u8,
+    pub(super) data: DataPlace,
     /// Kernel priority; 0 is not one of its own.
     pub(super) priority: u16,
 }
@@ -137,80 +137,5 @@ fn result_of(value: isize) -> i64 {
                 .raw_os_error()
                 .unwrap_or(libc::EIO),
         )
-    }
-}
-
-/// Drops the clean pages of a file's range, or all of a device's (which needs
-/// root), from the cache. What cannot be dropped stays, as with fio.
-pub(super) fn drop_cache(target: &OpenFile, start: u64, len: u64) {
-    /// include/uapi/linux/fs.h: _IO(0x12, 97).
-    const BLKFLSBUF: libc::c_ulong = 0x1261;
-    if target.is_device {
-        // SAFETY: the request takes no argument.
-        unsafe { libc::ioctl(target.fd, BLKFLSBUF as _, 0) };
-    } else {
-        let (start, len) = (start as libc::off_t, len as libc::off_t);
-        // SAFETY: no memory is passed.
-        unsafe { libc::posix_fadvise(target.fd, start, len, libc::POSIX_FADV_DONTNEED) };
-    }
-}
-
-/// Sets the calling thread's I/O priority (ioprio_set(2)).
-pub(super) fn set_thread_priority(priority: u16) -> io::Result<()> {
-    /// include/uapi/linux/ioprio.h.
-    const IOPRIO_WHO_PROCESS: libc::c_int = 1;
-    // SAFETY: no memory is passed; 0 is the calling thread.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_ioprio_set,
-            IOPRIO_WHO_PROCESS,
-            0,
-            libc::c_int::from(priority),
-        )
-    };
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
-/// Sets the calling thread's nice value (setpriority(2): on Linux of one thread).
-pub(super) fn set_thread_nice(nice: i32) -> io::Result<()> {
-    // SAFETY: no memory is passed; 0 is the calling thread.
-    match unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Where the pages of the calling thread's memory come from (set_mempolicy(2)).
-pub(super) fn set_memory_policy(mode: libc::c_int, nodes: &[u64]) -> io::Result<()> {
-    // The kernel takes one bit less than it is told (mm/mempolicy.c, get_nodes).
-    let bits = nodes.len() * 64 + 1;
-    // SAFETY: the kernel reads `bits` - 1 bits at the pointer.
-    let result = unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, nodes.as_ptr(), bits) };
-    if result < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
-}
-
-/// CPU times, faults and switches of the calling thread.
-pub(super) fn thread_usage() -> Usage {
-    // SAFETY: all fields of rusage are numbers, for which zero is a value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one rusage at the pointer.
-    if unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) } != 0 {
-        return Usage::default();
-    }
-    let us = |time: libc::timeval| (time.tv_sec as u64) * 1_000_000 + time.tv_usec as u64;
-    Usage {
-        user_us: us(usage.ru_utime),
-        system_us: us(usage.ru_stime),
-        switches: (usage.ru_nvcsw + usage.ru_nivcsw) as u64,
-        major_faults: usage.ru_majflt as u64,
-        minor_faults: usage.ru_minflt as u64,
     }
 }

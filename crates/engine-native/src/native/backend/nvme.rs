@@ -104,7 +104,7 @@ fn command(io: &Io, namespace: NamespaceBlocks) -> Option<[u8; 80]> {
     let mut bytes = [0; 80];
     bytes[0] = opcode;
     bytes[4..8].copy_from_slice(&namespace.nsid.to_ne_bytes());
-    bytes[24..32].copy_from_slice(&(io.data as u64).to_ne_bytes());
+    bytes[24..32].copy_from_slice(&(io.data.pointer() as u64).to_ne_bytes());
     bytes[36..40].copy_from_slice(&io.len.to_ne_bytes());
     // Dwords 10 to 12: the first block in two, how many.
     let lba = io.offset >> namespace.shift;
@@ -117,6 +117,7 @@ fn command(io: &Io, namespace: NamespaceBlocks) -> Option<[u8; 80]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::native::buffer::DataPlace;
 
     const NAMESPACE: NamespaceBlocks = NamespaceBlocks { nsid: 7, shift: 12 };
 
@@ -127,7 +128,7 @@ mod tests {
             file: 0,
             offset,
             len,
-            data: std::ptr::without_provenance_mut(0x1_2345_6000),
+            data: DataPlace::unused(0x1_2345_6000),
             priority: 0,
         }
     }

@@ -1,5 +1,7 @@
 //! Threads that do I/Os one at a time, each taking from a line in which they wait.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

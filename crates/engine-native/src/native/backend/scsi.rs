@@ -1,6 +1,8 @@
 //! sg: READ and WRITE to SCSI disks by SG_IO, past the page cache and the disk's scheduler
 //! (engines/sg.c).
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::io;
 use std::os::fd::RawFd;
 use std::path::Path;
@@ -106,7 +108,16 @@ impl Immediate for Scsi {
         };
         let writes = io.op == Op::Write;
         // SAFETY: `data`, at most `len`, are bytes of a slot nobody else uses.
-        let moved = unsafe { scsi_transfer(fd, &command[..len], writes, io.data, data, TIMEOUT) };
+        let moved = unsafe {
+            scsi_transfer(
+                fd,
+                &command[..len],
+                writes,
+                io.data.pointer(),
+                data,
+                TIMEOUT,
+            )
+        };
         match moved {
             // All that was asked for was done, whatever went along.
             Ok(moved) if moved == data => io.len.into(),

@@ -1,5 +1,7 @@
 //! splice: data through a pipe (engines/splice.c).
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::fd::{AsRawFd as _, RawFd};
 
@@ -27,7 +29,7 @@ impl Pipe {
         while moved < io.len as usize {
             let here = (io.len as usize - moved).min(ROOM);
             // SAFETY: below `len`, inside the slot.
-            let data = unsafe { io.data.add(moved) };
+            let data = unsafe { io.data.pointer().add(moved) };
             let offset = io.offset as i64 + moved as i64;
             let done = match io.op {
                 Op::Read => self.read(fd, data, here, offset),

@@ -327,7 +327,7 @@ impl Worker {
             file,
             offset: 0,
             len: 0,
-            data: self.buffers.address(0),
+            data: self.buffers.place(0, 0),
             priority: 0,
         };
         let result = match self.job.engine {

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::Worker;
 use super::read_back::Verifier;
 use super::zoned::ZonePlace;
-use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, drop_cache};
+use crate::native::backend::{Backend, CompletedIo, Io, Op, calls, file_calls};
 use crate::native::iolog_file::IssuedIo;
 use crate::native::job::{DirIndex, IoEngine};
 use crate::native::replay::{ReplayNext, ReplaySource};
@@ -183,7 +183,7 @@ impl Worker {
 
     pub(super) fn drop_caches(&self) {
         for (target, file) in self.targets.iter().zip(&self.plan.files) {
-            drop_cache(target, file.start, file.len);
+            file_calls::drop_cache(target, file.start, file.len);
         }
     }
 
@@ -419,10 +419,7 @@ impl Worker {
             file: under.file,
             offset: under.offset + u64::from(under.moved),
             len: under.len - under.moved,
-            data: self
-                .buffers
-                .address(slot)
-                .wrapping_add(under.moved as usize),
+            data: self.buffers.place(slot, under.moved),
             priority: self.classes.on_io(under.class),
         };
         let inline = match under.op {

@@ -728,7 +728,7 @@ mod tests {
         let (worker, failure) = run(IoEngine::IoUring, true);
         assert!(failure.unwrap().message.contains("gave up"));
         assert!(worker.leaves_ios_behind());
-        let address = worker.buffers().address(0);
+        let address = worker.buffers().place(0, 0);
         drop(worker);
         assert!(Buffers::is_mapped(address));
         assert!(!run(IoEngine::IoUring, false).0.leaves_ios_behind());

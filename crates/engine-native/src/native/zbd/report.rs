@@ -1,5 +1,7 @@
 //! What a zoned block device says of its zones, and resets (include/uapi/linux/blkzoned.h).
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;

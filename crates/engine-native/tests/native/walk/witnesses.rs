@@ -1,5 +1,7 @@
 //! The table: for each option a job that it changes, and where that is seen.
 
+#![allow(unsafe_code)] // each block says why it is sound
+
 use std::collections::BTreeSet;
 use std::os::fd::AsRawFd as _;
 
