@@ -72,8 +72,8 @@ test-guest: setup ## the tests that boot a guest with emulated disks; its parts 
 	$(CARGO) test --locked -p fathom-cli --test suite -- guest ledger
 
 .PHONY: test-long
-test-long: setup ## every kind of I/O on every stack of file systems and devices, by both engines, some 15 minutes
-	FATHOM_TEST_LONG=1 $(CARGO) test --locked -p fathom-cli --test suite -- stacks
+test-long: setup ## tests that take minutes each: zones and preparing a drive in a guest, every I/O on every stack; noted in bench/long.md
+	@tools/test-long.sh
 
 # Not among those above: what is exported for a target is exported for what it needs, too,
 # "private" or not, and the static binary would be built twice.

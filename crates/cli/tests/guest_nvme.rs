@@ -1,7 +1,7 @@
 //! On a machine of its own: NVMe namespaces by their generic devices, and those with zones,
 //! beside fio.
 
-use fathom_testkit::{Guest, GuestAnswer, require};
+use fathom_testkit::{Guest, GuestAnswer, long, require};
 
 use crate::guest::job_on;
 use crate::guests::{MIB, NEWER_GUEST, disk_of};
@@ -222,6 +222,7 @@ fn zones_with_data(guest: &mut Guest, disk: &str) -> usize {
 /// 16 zones of 4 MiB, of which 3 MiB hold data, and 4 may be open.
 #[test]
 fn zones_are_written_at_their_pointers_as_by_fio() {
+    require!(long());
     let mut guest = require!(NEWER_GUEST.take());
     let named = "--destroy ZONED";
     let disk = disk_of(&mut guest, "ZONED", 64 * MIB);

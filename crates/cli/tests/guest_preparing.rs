@@ -2,7 +2,7 @@
 //! so a ledger: once, not again without need, and anew when somebody has written
 //! to it.
 
-use fathom_testkit::{Guest, require};
+use fathom_testkit::{Guest, long, require};
 use serde_json::Value;
 
 use crate::guests::{GUEST, MIB, disk_of};
@@ -25,6 +25,7 @@ fn ids(stages: &[(String, String)]) -> Vec<&str> {
 
 #[test]
 fn a_drive_is_made_ready_once_not_without_need_and_anew_when_it_was_written_to() {
+    require!(long());
     let mut guest = require!(GUEST.take());
     let disk = disk_of(&mut guest, SERIAL, 64 * MIB);
     let run =

@@ -4,11 +4,11 @@
 
 use std::fmt::Write as _;
 
-use fathom_testkit::{Guest, require};
+use fathom_testkit::{Guest, is_long, require};
 use serde_json::Value;
 
 use crate::guests::{GUEST, MIB, disk_of};
-use crate::stacks::{self, is_long, path_line};
+use crate::stacks::{self, path_line};
 
 /// What is made of the disks A and B, what path it has, and what undoes it.
 const MADE: [(&str, &str, &str, &str); 4] = [

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use fathom_testkit::{GuestPlan, SharedGuest, require};
+use fathom_testkit::{GuestPlan, SharedGuest, long, require};
 
 use crate::guests::with_fathom;
 
@@ -63,6 +63,7 @@ static ZONED_GUEST: SharedGuest = SharedGuest::new(|| {
 
 #[test]
 fn fios_tests_of_zones_pass() {
+    require!(long());
     let mut guest = require!(ZONED_GUEST.take());
     guest.must("ln -sf /proc/self/fd /dev/fd; mkdir /tmp/t && cp -r /guest/zbd /tmp/t/ && cp /guest/as-fio /tmp/fio");
     let disk = guest.must(DISK);

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use fathom_testkit::{ProgramUnderTest, data, skip};
+use fathom_testkit::{ProgramUnderTest, data, is_long, skip};
 use serde_json::Value;
 
 mod places;

@@ -6,6 +6,7 @@ use std::fmt;
 use fathom_device::threads;
 use fathom_jobfile::spec;
 use fathom_jobfile::table::table;
+use fathom_model::io_engine::io_engine;
 use fathom_model::{Failure, FailureKind, JobOption, JobSpec};
 
 use fathom_engine_fio::inventory;
@@ -151,12 +152,6 @@ fn kernel_runs(jobs: &[JobSpec]) -> Result<(), MissingCapability> {
     )
 }
 
-/// I/O engines that every fio for Linux of the last years is built with. One
-/// without them says so itself when it runs.
-const USUAL_ENGINES: [&str; 10] = [
-    "psync", "sync", "vsync", "pvsync", "pvsync2", "mmap", "libaio", "io_uring", "posixaio", "null",
-];
-
 /// Whether the jobs hold nothing that a fio in use may lack: usual engines, and
 /// options that the table of fio 3.33 has without a later version. Most jobs
 /// are like this, and asking fio would cost more than all else of a run.
@@ -168,8 +163,9 @@ fn are_usual(jobs: &[JobSpec]) -> bool {
                 spec.since.is_none() && spec.choices.iter().all(|(_, since)| since.is_none())
             })
     };
+    let is_usual = |job| io_engine(spec::engine(job)).is_some_and(|row| row.is_usual);
     jobs.iter()
-        .all(|job| USUAL_ENGINES.contains(&spec::engine(job)) && job.options.iter().all(usual))
+        .all(|job| is_usual(job) && job.options.iter().all(usual))
 }
 
 /// Whether this fio, and the kernel, have every option and I/O engine of the jobs: known at once

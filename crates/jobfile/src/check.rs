@@ -8,9 +8,10 @@ use std::rc::Rc;
 use super::diagnostic::Severity;
 use super::kind;
 use super::syntax::repeated;
-use super::table::{Access, Spec, ValueKind, nearest, table};
+use super::table::{Spec, ValueKind, nearest, table};
 use super::written::{FindingList, SourceLine, WrittenOption};
 use super::{JobFile, Section};
+use fathom_model::io_engine::{Access, DEFAULT_IO_ENGINE, io_engine};
 use fathom_model::value::{Base, size};
 
 /// What an option's meaning depends on, as the options so far leave it.
@@ -25,7 +26,7 @@ impl Default for OptionContext {
     fn default() -> Self {
         Self {
             // The default of fio's option ioengine on Linux.
-            engine: "psync".to_owned(),
+            engine: DEFAULT_IO_ENGINE.to_owned(),
             profile: None,
             base: Base::default(),
         }
@@ -154,7 +155,7 @@ fn unknown(written: &WrittenOption, context: &OptionContext, report: &mut Findin
         return;
     }
     // Options of engines this table does not know cannot be told from mistakes.
-    let custom = table().engine(&context.engine).is_none();
+    let custom = io_engine(&context.engine).is_none();
     let meant = if report.is_full() {
         None
     } else {
@@ -188,7 +189,7 @@ fn foreign(written: &WrittenOption, context: &OptionContext, report: &mut Findin
         .flat_map(|spec| spec.engines.iter().copied())
         .collect();
     let at = written.name.clone();
-    if table().engine(&context.engine).is_none() {
+    if io_engine(&context.engine).is_none() {
         let message = format!(
             "{name} is an option of {}; kept for {}",
             listed(&owners),
@@ -302,7 +303,7 @@ impl<'w> CheckedJob<'w> {
     fn check(&self, context: &OptionContext, told: &mut HashSet<usize>, report: &mut FindingList) {
         self.size(context, report);
         self.files(report);
-        let access = table().engine(&context.engine);
+        let access = io_engine(&context.engine).map(|row| row.access);
         if let (Some(depth), Some(Access::Sync)) = (self.last("iodepth"), access)
             && depth
                 .option
@@ -350,10 +351,8 @@ impl<'w> CheckedJob<'w> {
             "profile",
             "filename_format",
         ];
-        let files = matches!(
-            table().engine(&context.engine),
-            Some(Access::Sync | Access::Async)
-        );
+        let access = io_engine(&context.engine).map(|row| row.access);
+        let files = matches!(access, Some(Access::Sync | Access::Async));
         if files && !SOURCES.iter().any(|name| self.last(name).is_some()) {
             let name = &self.section.name;
             let message = format!(

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use fathom_model::io_engine::io_engine;
 use fathom_model::{JobOption, JobSpec};
 
 use super::diagnostic::Severity;
@@ -96,7 +97,7 @@ fn is_effective(job: &JobSpec, option: &JobOption) -> bool {
     }
     let mut specs = table().find(&option.name).peekable();
     specs.peek().is_none()
-        || table().engine(engine).is_none()
+        || io_engine(engine).is_none()
         || specs.any(|spec| {
             spec.is_general()
                 || spec

@@ -1,7 +1,8 @@
 //! Whether a value is one its option takes.
 
 use super::diagnostic::Severity;
-use super::table::{Spec, ValueKind, nearest, table};
+use super::table::{Spec, ValueKind, nearest};
+use fathom_model::io_engine::{IO_ENGINES, io_engine};
 use fathom_model::value::{self, Amount, BareTimeUnit, Base, ValueFault};
 
 /// Something about a value.
@@ -296,7 +297,7 @@ fn wrong_word(spec: &Spec, name: &str, at: usize, word: &str) -> ValueFault {
 fn engine(value: &str) -> Option<ValueFault> {
     let name = engine_name(value);
     // A library of one's own is given with its path.
-    if name == "external" || name.contains('/') || table().engine(name).is_some() {
+    if name == "external" || name.contains('/') || io_engine(name).is_some() {
         return None;
     }
     let fault = ValueFault::new(
@@ -304,7 +305,7 @@ fn engine(value: &str) -> Option<ValueFault> {
         0,
         format!("unknown engine {name}; 'fathom engines' lists those of fio here"),
     );
-    Some(match nearest(name, table().engine_names()) {
+    Some(match nearest(name, IO_ENGINES.iter().map(|row| row.name)) {
         Some(meant) => fault.instead(meant),
         None => fault,
     })

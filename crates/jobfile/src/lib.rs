@@ -39,9 +39,8 @@ pub use environment::is_variable_name;
 pub use replay::{Replay, replay};
 pub use source::{Keyword, Sources};
 pub use target::{
-    FIRST_DUMP, Role, TargetUse, below, does_one_at_a_time, first_dump, first_verify_state,
-    folders, is_write, log_kinds, makes_names, numbered, reaches_files, runs_programs, split_names,
-    targets,
+    FIRST_DUMP, Role, TargetUse, below, first_dump, first_verify_state, folders, is_write,
+    log_kinds, makes_names, numbered, reaches_files, runs_programs, split_names, targets,
 };
 
 /// A job file as written.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use fathom_model::io_engine::DEFAULT_IO_ENGINE;
 use fathom_model::{JobOption, JobSpec};
 
 use super::kind::engine_name;
@@ -45,7 +46,7 @@ pub fn is_on(job: &JobSpec, name: &str) -> bool {
 
 /// The I/O engine; fio's default on Linux is `psync`.
 pub fn engine(job: &JobSpec) -> &str {
-    value(job, "ioengine").map_or("psync", engine_name)
+    value(job, "ioengine").map_or(DEFAULT_IO_ENGINE, engine_name)
 }
 
 /// Clones of the job, each a process or thread of its own.

@@ -64,24 +64,8 @@ impl Spec {
     }
 }
 
-/// How an engine treats storage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Its files, one I/O after the other.
-    Sync,
-    /// Its files, with a queue.
-    Async,
-    /// No storage.
-    None,
-    /// Storage that is no path of this machine.
-    Remote,
-    /// Changes its files whatever the direction is.
-    Always,
-}
-
 /// All that `options.txt` says.
 pub struct Table {
-    engines: Vec<(&'static str, Access)>,
     options: Vec<Spec>,
     by_name: HashMap<&'static str, Vec<usize>>,
 }
@@ -96,22 +80,15 @@ pub fn table() -> &'static Table {
 impl Table {
     fn read(text: &'static str) -> Self {
         let mut table = Self {
-            engines: Vec::new(),
             options: Vec::new(),
             by_name: HashMap::new(),
         };
         for line in text.lines() {
             let mut words = line.split_whitespace();
-            match (words.next(), words.next()) {
-                (Some("engine"), Some(name)) => {
-                    table
-                        .engines
-                        .push((name, access(words.next().unwrap_or_default())));
-                }
-                (Some(name), Some(kind)) if !name.starts_with('#') => {
-                    table.add(name, kind, words);
-                }
-                _ => {}
+            if let (Some(name), Some(kind)) = (words.next(), words.next())
+                && !name.starts_with('#')
+            {
+                table.add(name, kind, words);
             }
         }
         table
@@ -171,19 +148,6 @@ impl Table {
     pub fn options(&self) -> &[Spec] {
         &self.options
     }
-
-    /// How an engine treats storage; `None` when it is not known.
-    pub fn engine(&self, name: &str) -> Option<Access> {
-        self.engines
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|&(_, access)| access)
-    }
-
-    /// Names of the engines.
-    pub fn engine_names(&self) -> impl Iterator<Item = &'static str> {
-        self.engines.iter().map(|&(name, _)| name)
-    }
 }
 
 fn choice(word: &'static str) -> (&'static str, Option<&'static str>) {
@@ -208,16 +172,6 @@ fn parse_kind(word: &str) -> ValueKind {
         "deprecated" => ValueKind::Deprecated,
         // The test of the table allows no other word than `text` here.
         _ => ValueKind::Text,
-    }
-}
-
-fn access(word: &str) -> Access {
-    match word {
-        "sync" => Access::Sync,
-        "async" => Access::Async,
-        "none" => Access::None,
-        "remote" => Access::Remote,
-        _ => Access::Always,
     }
 }
 
@@ -248,6 +202,8 @@ pub fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&
 
 #[cfg(test)]
 mod tests {
+    use fathom_model::io_engine::io_engine;
+
     use super::*;
 
     #[test]
@@ -274,12 +230,6 @@ mod tests {
             let words: Vec<_> = line.split_whitespace().collect();
             match words[..] {
                 [] | ["#", ..] => {}
-                ["engine", _, access] => {
-                    assert!(
-                        ["sync", "async", "none", "remote", "always"].contains(&access),
-                        "{line}"
-                    );
-                }
                 [_, kind, ref rest @ ..] => {
                     assert!(kinds.contains(&kind), "{line}");
                     for word in rest {
@@ -297,7 +247,7 @@ mod tests {
         for spec in table().options() {
             for engine in &spec.engines {
                 assert!(
-                    engine.starts_with("profile:") || table().engine(engine).is_some(),
+                    engine.starts_with("profile:") || io_engine(engine).is_some(),
                     "{}: {engine}",
                     spec.name
                 );

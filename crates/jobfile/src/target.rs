@@ -4,10 +4,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
+use fathom_model::io_engine::{Access, io_engine};
 use fathom_model::{JobOption, JobSpec, Origin};
 
 use super::spec;
-use super::table::{Access, table};
+use super::table::table;
 
 /// What a path of a job stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,13 +92,8 @@ pub fn changes_regardless(job: &JobSpec) -> bool {
         .any(|name| spec::is_on(job, name));
     let trims = spec::option(job, "trim_percentage").is_some()
         && spec::number(job, "trim_percentage") != Some(0);
-    let engine = table().engine(spec::engine(job));
-    changes || trims || engine.is_none_or(|access| access == Access::Always)
-}
-
-/// Whether this I/O engine of fio does one I/O at a time, whatever `iodepth` says.
-pub fn does_one_at_a_time(engine: &str) -> bool {
-    table().engine(engine) == Some(Access::Sync)
+    let engine = io_engine(spec::engine(job));
+    changes || trims || engine.is_none_or(|row| row.access == Access::Always)
 }
 
 /// Whether the files that a job names are such of this machine.
@@ -120,7 +116,7 @@ pub fn makes_names(job: &JobSpec) -> bool {
 
 /// An engine that is not known may do anything to files.
 fn access(job: &JobSpec) -> Access {
-    table().engine(spec::engine(job)).unwrap_or(Access::Sync)
+    io_engine(spec::engine(job)).map_or(Access::Sync, |row| row.access)
 }
 
 struct Targets {

@@ -29,6 +29,7 @@ pub mod exit;
 pub mod failure;
 pub mod histogram;
 pub mod host;
+pub mod io_engine;
 pub mod job;
 pub mod ledger;
 pub mod log;

@@ -1,6 +1,7 @@
 //! One figure with everything that its verdict rests on.
 
 use fathom_model::environment::{BlockDevice, Target};
+use fathom_model::io_engine::{DEFAULT_IO_ENGINE, io_engine};
 use fathom_model::value::{self, Base};
 use fathom_model::{
     Direction, DirectionResult, EvidenceSum, JobResult, LayerKind, RunDocument, StackLayer,
@@ -14,22 +15,6 @@ use crate::step_evidence::{MachineEvidence, StepEvidence};
 /// not once more at the end, so that up to that much of a run is missing in
 /// them. From this run time on that is a quarter at the most.
 pub const DISK_FIGURES_MS: u64 = 1000;
-
-/// The engines that read and write files through the kernel, page cache included.
-const FILE_ENGINES: [&str; 12] = [
-    "sync",
-    "psync",
-    "vsync",
-    "pvsync",
-    "pvsync2",
-    "libaio",
-    "posixaio",
-    "solarisaio",
-    "io_uring",
-    "mmap",
-    "splice",
-    "falloc",
-];
 
 /// A direction of a job, its run, and what was read of its machine meanwhile.
 #[derive(Debug, Clone, Copy)]
@@ -400,5 +385,6 @@ pub(super) fn is_buffered(job: &JobResult) -> bool {
 /// Whether the job's engine goes to files; fio's default does.
 pub(super) fn is_file_engine(job: &JobResult) -> bool {
     let engine = job.options.get("ioengine");
-    engine.is_none_or(|engine| FILE_ENGINES.contains(&engine.as_str()))
+    let engine = engine.map_or(DEFAULT_IO_ENGINE, String::as_str);
+    io_engine(engine).is_some_and(|row| row.has_page_cache)
 }

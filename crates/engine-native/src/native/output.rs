@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use fathom_fio_output::raw;
 use fathom_fio_output::write::{FormatFacts, JobFacts, ShownSection, render_all};
+use fathom_model::io_engine::DEFAULT_IO_ENGINE;
 use fathom_model::{Event, JobOption, JobResult, JobSpec, Results};
 
 use super::job::{DirIndex, NativeJob};
@@ -68,7 +69,7 @@ fn section(job: &NativeJob, results: &Results) -> ShownSection {
         group: reported.map_or(0, |result| result.group),
         rw: option(&["rw", "readwrite"], "read"),
         block_bytes: DirIndex::ALL.map(blocks),
-        ioengine: option(&["ioengine"], "psync"),
+        ioengine: option(&["ioengine"], DEFAULT_IO_ENGINE),
         iodepth: job.queue.depth,
         numjobs: job.order.clones,
         is_thread: true,

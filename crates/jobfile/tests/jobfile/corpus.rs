@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use fathom_jobfile::table::table;
 use fathom_jobfile::{CheckedJobFile, JobFile, Severity, cmdline};
+use fathom_model::io_engine::io_engine;
 use fathom_model::{JobOption, JobSpec};
 
 use crate::jobfile::fio;
@@ -283,7 +284,7 @@ fn table_agrees_with_fio() {
     let engines = help(&["--enghelp"]);
     for engine in engines.lines().filter_map(|line| line.strip_prefix('\t')) {
         assert!(
-            table().engine(engine).is_some(),
+            io_engine(engine).is_some(),
             "engine {engine} is not in the table"
         );
         for name in names(&help(&[&format!("--enghelp={engine}")])) {

@@ -1,5 +1,6 @@
 //! Fewer I/Os were under way than the job was to keep under way.
 
+use fathom_model::io_engine::{DEFAULT_IO_ENGINE, IoEngineRow, io_engine};
 use fathom_model::{Direction, ReasonKind, VerdictReason};
 
 use crate::verdict::JudgedFigure;
@@ -57,13 +58,10 @@ pub(super) fn rule(figure: &JudgedFigure) -> Option<VerdictReason> {
     })
 }
 
-/// Engines that wait for each I/O before the next (fio's HOWTO, "I/O engine").
-const ONE_AT_A_TIME: [&str; 6] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"];
-
-/// Of fio's default as well.
+/// Whether the engine waits for each I/O before the next.
 fn is_one_at_a_time(figure: &JudgedFigure) -> bool {
-    let engine = figure.option("ioengine");
-    engine.is_none_or(|engine| ONE_AT_A_TIME.contains(&engine))
+    let engine = figure.option("ioengine").unwrap_or(DEFAULT_IO_ENGINE);
+    io_engine(engine).is_some_and(IoEngineRow::is_one_at_a_time)
 }
 
 /// What would keep more I/Os in flight, by the engine that the job has.

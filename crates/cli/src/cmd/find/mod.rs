@@ -8,7 +8,7 @@ use fathom_analysis::find::{FindGoal, FindLoads, WholeLoad};
 use fathom_engines::EngineName;
 use fathom_flow::JobStep;
 use fathom_flow::RunOptions;
-use fathom_jobfile::does_one_at_a_time;
+use fathom_model::io_engine::{DEFAULT_IO_ENGINE, IoEngineRow, io_engine};
 use fathom_model::{Direction, Exit};
 use fathom_questions::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
 use fathom_sheet::answer::RunAnswer;
@@ -358,9 +358,10 @@ fn check_job(text: &str, args: &Args, is_closed: bool) -> anyhow::Result<()> {
 
 /// Refuses to search a depth that changes nothing.
 fn check_depth(text: &str, engine: EngineName) -> anyhow::Result<()> {
-    let ioengine = last(text, &["ioengine"]).unwrap_or("psync");
+    let ioengine = last(text, &["ioengine"]).unwrap_or(DEFAULT_IO_ENGINE);
+    let waits = io_engine(ioengine).is_some_and(IoEngineRow::is_one_at_a_time);
     let is_offloaded = last(text, &["io_submit_mode"]) == Some("offload");
-    if engine == EngineName::Sim || is_offloaded || !does_one_at_a_time(ioengine) {
+    if engine == EngineName::Sim || is_offloaded || !waits {
         return Ok(());
     }
     Err(usage(format!(
