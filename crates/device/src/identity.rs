@@ -2,16 +2,16 @@
 //! on a file system.
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fathom_model::environment::{BlockDevice, FileSystem, Partition, Target};
 
+use crate::ids::{serial, wwid};
 use crate::mounts::{self, Mount};
 use crate::names;
 use crate::paths::{self, Twin};
 use crate::stack;
-use crate::sys::{Sys, SysBlock, numbers, printable, text};
+use crate::sys::{Sys, SysBlock, printable, text};
 
 /// Describes what stands behind a path. A path that does not exist yet is
 /// described by the folder that would hold it.
@@ -91,34 +91,6 @@ fn model(disk: &SysBlock) -> Option<String> {
     }
 }
 
-/// Serial number from where the kind of device keeps it: virtio in `serial`,
-/// NVMe and MMC in `device/serial`, SCSI and ATA in VPD page 80h (SPC-4 7.8.18:
-/// length in byte 3, text from byte 4); else what udev noted.
-pub fn serial(sys: &Sys, disk: &SysBlock) -> Option<String> {
-    disk.text("serial")
-        .or_else(|| disk.text("device/serial"))
-        .or_else(|| {
-            let page = fs::read(disk.dir.join("device/vpd_pg80")).ok()?;
-            let length = usize::from(*page.get(3)?);
-            printable(page.get(4..)?.get(..length)?)
-        })
-        .or_else(|| noted_by_udev(sys, disk, "ID_SERIAL_SHORT"))
-}
-
-/// A property of a device as udev noted it.
-pub fn noted_by_udev(sys: &Sys, disk: &SysBlock, property: &str) -> Option<String> {
-    let (major, minor) = disk.number()?;
-    let notes = fs::read(sys.path(format!("/run/udev/data/b{major}:{minor}"))).ok()?;
-    String::from_utf8_lossy(&notes)
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("E:")?
-                .strip_prefix(property)?
-                .strip_prefix('=')
-        })
-        .and_then(|value| printable(value.as_bytes()))
-}
-
 /// Whether another drive here reports the identifier of a disk: its WWID where it has
 /// one, else its serial number. The namespaces of one NVMe drive share that, and paths
 /// to one drive share everything.
@@ -143,12 +115,6 @@ pub fn shares_serial(sys: &Sys, disk: &SysBlock) -> bool {
         let is_other = other != *disk && other.value::<u8>("hidden") != Some(1);
         is_other && !same.contains(&other) && named(&other).as_ref() == Some(&own)
     })
-}
-
-/// The identifier that the kernel makes of what a device reports: EUI-64, NGUID, UUID or
-/// WWN, or model, serial number and namespace where it has none of these.
-pub fn wwid(disk: &SysBlock) -> Option<String> {
-    disk.text("wwid").or_else(|| disk.text("device/wwid"))
 }
 
 struct AtaIdentity {
@@ -255,19 +221,4 @@ fn file_system_among(sys: &Sys, mounts: &[Mount], path: &Path) -> Option<FileSys
         free_bytes: room.f_bavail.saturating_mul(room.f_frsize),
         device: disk.map(|node| block_device(sys, &node)),
     })
-}
-
-/// The path itself, or the nearest folder above it that exists, without links.
-pub(crate) fn existing(path: &Path) -> Option<PathBuf> {
-    let absolute = std::path::absolute(path).ok()?;
-    absolute
-        .ancestors()
-        .find_map(|above| fs::canonicalize(above).ok())
-}
-
-/// Whether the file at `path` is a block device, and its number.
-pub(crate) fn block_number(meta: &fs::Metadata) -> Option<(u32, u32)> {
-    meta.file_type()
-        .is_block_device()
-        .then(|| numbers(meta.rdev()))
 }

@@ -39,6 +39,7 @@ mod extents;
 pub mod health;
 mod hold;
 pub mod identity;
+pub mod ids;
 mod loop_status;
 pub mod mounts;
 pub mod names;

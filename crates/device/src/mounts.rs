@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::identity::existing;
+use crate::paths::existing;
 use crate::sys::{Sys, SysBlock, names_in, numbers};
 
 /// One mount.

@@ -9,9 +9,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
-use crate::identity::{noted_by_udev, serial, wwid};
+use fathom_model::units::format_size;
+
+use crate::ids::{noted_by_udev, serial, wwid};
 use crate::paths;
-use crate::safety::exact_size;
 use crate::sys::{Sys, SysBlock, names_in};
 
 /// The prefix by which mount(8) and fstab(5) name a partition.
@@ -293,4 +294,14 @@ pub(crate) fn is_named(known: &str, word: &str) -> bool {
 /// Whether a name is `PATH=SIZE`.
 pub(crate) fn is_sized(known: &str) -> bool {
     known.contains('=') && !known.starts_with(PARTUUID)
+}
+
+/// A size as a whole number of the largest unit that fits: `512MiB`.
+pub(crate) fn exact_size(bytes: u64) -> String {
+    let text = format_size(bytes);
+    match text.strip_suffix('k') {
+        Some(number) => format!("{number}KiB"),
+        None if text.ends_with(|c: char| c.is_ascii_uppercase()) => format!("{text}iB"),
+        None => text,
+    }
 }

@@ -4,12 +4,13 @@
 //! Disks that report one WWID and have one size are paths to one drive if 64 blocks at
 //! random places are equal on both. Otherwise the WWID is a copy, and identifies neither.
 
-use std::io;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::content::{self, Blocks};
-use crate::identity::wwid;
-use crate::sys::{Sys, SysBlock};
+use crate::ids::wwid;
+use crate::sys::{Sys, SysBlock, numbers};
 
 /// What a disk with the same WWID is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,4 +108,19 @@ fn are_equal(paths: &[PathBuf; 2], bytes: u64) -> io::Result<bool> {
         }
     }
     Ok(!places.is_empty())
+}
+
+/// The path itself, or the nearest folder above it that exists, without links.
+pub(crate) fn existing(path: &Path) -> Option<PathBuf> {
+    let absolute = std::path::absolute(path).ok()?;
+    absolute
+        .ancestors()
+        .find_map(|above| fs::canonicalize(above).ok())
+}
+
+/// Whether the file at `path` is a block device, and its number.
+pub(crate) fn block_number(meta: &fs::Metadata) -> Option<(u32, u32)> {
+    meta.file_type()
+        .is_block_device()
+        .then(|| numbers(meta.rdev()))
 }

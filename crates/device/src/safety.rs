@@ -19,10 +19,9 @@ use fathom_model::{RefusalFinding, split_advice};
 
 use crate::claim::{self, Claim};
 use crate::exports;
-use crate::identity::{block_number, existing};
 use crate::names::{self, words};
 use crate::openers::{self, Openers};
-use crate::paths;
+use crate::paths::{self, block_number, existing};
 use crate::signature;
 use crate::sys::{Sys, SysBlock, numbers};
 use crate::usage::{self, Occupied, Use};
@@ -626,18 +625,6 @@ fn is_exclusive(path: &Path) -> io::Result<bool> {
     Ok(claim::open_in_time(path)?.is_none())
 }
 
-const UNITS: [(&str, u32); 5] = [("TiB", 40), ("GiB", 30), ("MiB", 20), ("KiB", 10), ("", 0)];
-
-/// A size as a whole number of the largest unit that fits: `512MiB`.
-pub(crate) fn exact_size(bytes: u64) -> String {
-    let fits = |shift: u32| bytes.trailing_zeros() >= shift;
-    let (unit, shift) = UNITS
-        .into_iter()
-        .find(|&(_, shift)| fits(shift))
-        .unwrap_or(("", 0));
-    format!("{}{unit}", bytes >> shift)
-}
-
 /// `MB` is left out: to some it is a power of ten.
 fn size_in_bytes(text: &str) -> Option<u64> {
     match text.strip_suffix('B') {
@@ -649,6 +636,7 @@ fn size_in_bytes(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::exact_size;
 
     #[test]
     fn sizes_are_exact_in_the_largest_unit() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use crate::identity::existing;
+use crate::paths::existing;
 use crate::stack;
 use crate::sys::Sys;
 

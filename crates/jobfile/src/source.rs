@@ -3,6 +3,10 @@
 use std::io;
 use std::path::Path;
 
+/// Job files are written by people; all that is read for one, included files
+/// and expanded variables counted, stays below this.
+pub const MAX_BYTES: usize = 4 << 20;
+
 /// What a job file needs from outside itself.
 pub trait Sources {
     /// An environment variable.
@@ -88,7 +92,7 @@ pub fn read_limited(path: &Path) -> io::Result<Vec<u8>> {
     use std::io::Read;
     let mut bytes = Vec::new();
     std::fs::File::open(path)?
-        .take(super::syntax::MAX_BYTES as u64 + 1)
+        .take(MAX_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
 }

@@ -15,14 +15,12 @@ use fathom_model::JobOption;
 use super::diagnostic::Severity;
 use super::environment::named;
 use super::expand::{Arithmetic, Expanded, expand};
+use super::source::MAX_BYTES;
 use super::table::table;
 use super::written::{FindingList, SourceLine, WrittenOption};
 use super::{CheckedJobFile, JobFile, JobLine, Section, Sources, check};
 use crate::variables;
 
-/// Job files are written by people; all that is read for one, included files
-/// and expanded variables counted, stays below this.
-pub const MAX_BYTES: usize = 4 << 20;
 /// fio cuts longer lines in two (8 KiB buffers since 3.2x, found by running it).
 const MAX_LINE: usize = 8191;
 /// init.c reads a section's name into 256 bytes.

@@ -7,8 +7,7 @@ use std::sync::LazyLock;
 
 use fathom_flow::RunOptions;
 use fathom_suites::prio::PrioLoad;
-
-use super::kinds::SniaArgs;
+use fathom_suites::snia::{SniaChoices, SniaHow};
 
 /// What a key takes.
 #[derive(Debug, Clone, Copy)]
@@ -216,6 +215,15 @@ pub(super) const ASSERT: StudyKey = key(
 
 /// The steps of a loop.
 pub(super) const STEPS: StudyKey = key("step", Tables("step"), "The steps of a loop.");
+
+/// What the command line takes for a test, too.
+#[derive(Debug, Default, clap::Args)]
+pub(super) struct SniaArgs {
+    #[command(flatten)]
+    pub(super) how: SniaHow,
+    #[command(flatten)]
+    pub(super) wanted: SniaChoices,
+}
 
 /// The kinds of steps.
 pub(super) static KINDS: &[StepKind] = &[

@@ -13,14 +13,14 @@ use fathom_prepare::precondition::PreconditionMethod;
 use fathom_prepare::provision::SteadyFor;
 use fathom_suites::prio::{self, PrioConfig, Split};
 use fathom_suites::quick::{DEFAULT_GROUP, SeriesGroup};
-use fathom_suites::snia::{SniaAsk, SniaChoices, SniaHow};
+use fathom_suites::snia::SniaAsk;
 use serde::{Deserialize, Serialize};
 
 use super::campaign::{StudyCampaign, campaign, check_folder};
 use super::expand::ExpandedStep;
 use super::fields::{StudyFields, StudyReader, method};
 use super::jobs::{self, PlannedJob, StudyJob};
-use super::keys::{PRIO, SNIA};
+use super::keys::{PRIO, SNIA, SniaArgs};
 use super::options;
 use super::tree::TomlNode;
 
@@ -270,15 +270,6 @@ fn snia(reading: &mut StudyReader, node: &TomlNode) -> SniaAsk {
         wanted,
         how,
     }
-}
-
-/// What the command line takes for a test, too.
-#[derive(Debug, Default, clap::Args)]
-pub(super) struct SniaArgs {
-    #[command(flatten)]
-    how: SniaHow,
-    #[command(flatten)]
-    wanted: SniaChoices,
 }
 
 fn prio(reading: &mut StudyReader, node: &TomlNode, target: Option<&Path>) -> PrioConfig {

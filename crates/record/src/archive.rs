@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use tar::{Archive, Builder, EntryType, Header};
 
-use crate::reader::{id_of, not_a_record};
+use crate::first_line::{id_of, not_a_record};
 use crate::removal::hold;
 use crate::segment::regular;
 use crate::{EVENTS, RecordError};

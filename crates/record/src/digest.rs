@@ -15,9 +15,10 @@ use fathom_model::{
 use serde::{Deserialize, Serialize};
 
 use crate::chain::Chain;
+use crate::line::parse;
 use crate::lines::{BlockReader, NextEntry};
 use crate::live::LogPlace;
-use crate::reader::{RecordPart, parse};
+use crate::reader::RecordPart;
 use crate::segment::{FOLDER, SegmentSource, regular};
 
 /// Format of the file.

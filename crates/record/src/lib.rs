@@ -12,8 +12,10 @@
 pub mod archive;
 mod chain;
 pub mod digest;
+mod first_line;
 mod folder;
 mod ledger;
+mod line;
 mod lines;
 mod list;
 mod live;

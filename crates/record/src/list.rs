@@ -2,24 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
 use fathom_model::RunStatus;
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::folder::stamp_ms;
-use crate::live::{no_log, open};
-use crate::reader::{Entries, id_of};
+use crate::first_line::{id_of, remains};
+use crate::live::no_log;
+use crate::reader::Entries;
 use crate::removal::REMOVED;
 use crate::{EVENTS, RecordError};
 
 /// Runs that are named when a name fits several.
 const CANDIDATES_MAX: usize = 5;
-/// So much of a record that cannot be read is looked at.
-const HEADER_BYTES_MAX: u64 = 64 << 10;
 
 /// What a list of runs shows of one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -96,41 +92,6 @@ impl ListedRun {
             summary,
         }
     }
-}
-
-/// Start and command of a run whose record cannot be read: as its header says, else
-/// by its first intact line, its folder's name, the last change of its log.
-pub(crate) fn remains(dir: &Path) -> (u64, Option<String>) {
-    let mut begin = Vec::new();
-    if let Ok(file) = open(dir) {
-        // What can be read of it is enough.
-        let _ = file.take(HEADER_BYTES_MAX).read_to_end(&mut begin);
-    }
-    let mut lines = begin.split(|&b| b == b'\n');
-    let values = lines.by_ref().map(serde_json::from_slice::<Value>);
-    let mut values = values.map(Result::unwrap_or_default);
-    let header = values.next().unwrap_or_default();
-    let command = header["command"].as_str().map(str::to_owned);
-    let started_ms = header["started_ms"].as_u64();
-    let started_ms = started_ms.or_else(|| values.find_map(|value| value["at_ms"].as_u64()));
-    (started_ms.unwrap_or_else(|| begun_ms(dir)), command)
-}
-
-/// When a run was begun whose log does not say it.
-fn begun_ms(dir: &Path) -> u64 {
-    // The kernel stamps files with the time of its last tick, of which there are 100 a
-    // second at the least (kernel/Kconfig.hz).
-    const TICK_MS: u128 = 10;
-    let modified = || {
-        let modified = fs::metadata(dir.join(EVENTS)).ok()?.modified().ok()?;
-        modified.duration_since(UNIX_EPOCH).ok()
-    };
-    // Names say whole seconds: it is not to be taken for older than another.
-    let by_name = id_of(dir).split('-').next().and_then(stamp_ms);
-    by_name
-        .map(|ms| ms + 999)
-        .or_else(|| u64::try_from(modified()?.as_millis() + TICK_MS).ok())
-        .unwrap_or(0)
 }
 
 /// All records under a folder, oldest first, also those that cannot be read.

@@ -9,8 +9,8 @@ use fathom_model::{Entry, Event, RunStatus};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
+use crate::first_line::{header, not_a_record, version};
 use crate::lines::{BlockReader, NextEntry};
-use crate::reader::{header, not_a_record, version};
 use crate::segment::{self, SegmentSource};
 use crate::{EVENTS, Header, RecordError};
 

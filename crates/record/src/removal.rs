@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::first_line::id_of;
 use crate::live::is_at;
-use crate::reader::id_of;
 use crate::writer::lock;
 use crate::{EVENTS, RecordError};
 

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::reader::not_a_record;
+use crate::first_line::not_a_record;
 use crate::segment::regular;
 use crate::{Entries, Header, RecordError, now_ms, replace};
 

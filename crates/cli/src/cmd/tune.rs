@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fathom_device::safety::{self, Confirmations};
 use fathom_device::settings::Settings;
-use fathom_device::{Sys, SysBlock, identity};
+use fathom_device::{Sys, SysBlock, ids};
 use fathom_flow::RunOptions;
 use fathom_flow::{History, JobStep};
 use fathom_model::{Exit, SettingValue};
@@ -322,7 +322,7 @@ fn rule(device: &Path, set: &[SettingValue]) -> Option<String> {
     }
     let sys = Sys::live();
     let node = sys.by_path(device);
-    let serial = |node: &SysBlock| identity::noted_by_udev(&sys, node, "ID_SERIAL_SHORT");
+    let serial = |node: &SysBlock| ids::noted_by_udev(&sys, node, "ID_SERIAL_SHORT");
     let is_it = match node.as_ref().and_then(serial) {
         Some(serial) => format!("ENV{{ID_SERIAL_SHORT}}==\"{}\"", pattern(&serial)),
         // Only its name is known, which may be another tomorrow.

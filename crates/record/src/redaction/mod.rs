@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use fathom_model::Event;
 use serde_json::Value;
 
-use crate::reader::{id_of, not_a_record};
+use crate::first_line::{id_of, not_a_record};
 use crate::{EVENTS, Entries, Header, RecordError, Writer};
 use words::Pseudonyms;
 
