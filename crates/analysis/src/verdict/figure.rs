@@ -5,6 +5,7 @@ use fathom_model::io_engine::{DEFAULT_IO_ENGINE, io_engine};
 use fathom_model::value::{self, Base};
 use fathom_model::{
     Direction, DirectionResult, EvidenceSum, JobResult, LayerKind, RunDocument, StackLayer,
+    VerdictReason,
 };
 
 use super::course::TrackCourse;
@@ -15,6 +16,17 @@ use crate::step_evidence::{MachineEvidence, StepEvidence};
 /// not once more at the end, so that up to that much of a run is missing in
 /// them. From this run time on that is a quarter at the most.
 pub const DISK_FIGURES_MS: u64 = 1000;
+
+/// A reason and what it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FigureReason {
+    /// Place of the job in the document.
+    pub job: usize,
+    /// The direction.
+    pub dir: Direction,
+    /// The reason.
+    pub reason: VerdictReason,
+}
 
 /// A direction of a job, its run, and what was read of its machine meanwhile.
 #[derive(Debug, Clone, Copy)]

@@ -13,25 +13,12 @@ mod rules;
 #[cfg(test)]
 mod tests;
 
-use fathom_model::{
-    Direction, FigureVerdict, JobResult, ReasonKind, RunDocument, RunStatus, VerdictReason,
-};
+use fathom_model::{FigureVerdict, JobResult, ReasonKind, RunDocument, RunStatus, VerdictReason};
 
-pub use figure::{DISK_FIGURES_MS, JudgedFigure};
+pub use figure::{DISK_FIGURES_MS, FigureReason, JudgedFigure};
 
 use crate::step_evidence::StepEvidence;
 use crate::{hosts, volumes};
-
-/// A reason and what it is about.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FigureReason {
-    /// Place of the job in the document.
-    pub job: usize,
-    /// The direction.
-    pub dir: Direction,
-    /// The reason.
-    pub reason: VerdictReason,
-}
 
 /// Gives every figure of a run its verdict, and the run one.
 pub fn judge(doc: &mut RunDocument, steps: &[StepEvidence]) {

@@ -21,7 +21,7 @@ use super::backend::{OpenFile, file_calls};
 use super::data::Filler;
 use super::job::{Advise, Fallocate, FileAmount, FileOp, IoEngine, JobFiles, NativeJob, OpenSync};
 use super::offsets::Distribution;
-use super::replay::ReplayPlan;
+use super::replay_plan::ReplayPlan;
 use super::rng::Rng;
 use super::zbd::{self, ZonedDevice, ZonedDevices};
 

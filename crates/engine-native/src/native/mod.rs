@@ -40,6 +40,7 @@ mod output;
 mod pace;
 mod prio;
 mod replay;
+mod replay_plan;
 mod results;
 mod ring;
 mod rng;

@@ -5,7 +5,7 @@
 
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use fathom_device::regular;
@@ -18,6 +18,7 @@ use super::backend::Op;
 use super::clock::TickClock;
 use super::files::{self, FilePlace, MemberFiles};
 use super::job::{DirIndex, IoPattern, NativeJob, ReplayOptions, Sizes};
+use super::replay_plan::{LoggedWrites, ReplayPlan, ReplayStep};
 use super::source::NextIo;
 use super::verify::{self, BlockLayout, gcd};
 
@@ -26,42 +27,6 @@ const MOST_STEPS: usize = 1 << 24;
 /// Most bytes of the buffers of a log's I/Os: as large as the largest, as many as are
 /// under way.
 const MOST_BUFFERS: u64 = 1 << 30;
-
-/// One entry of a log as a job does it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct ReplayStep {
-    op: IologOp,
-    file: u32,
-    /// In bytes; of a wait ms since the start.
-    offset: u64,
-    len: u32,
-    /// Time since the entry before.
-    delay_us: u64,
-}
-
-/// A log that a member replays.
-#[derive(Debug, Clone)]
-pub(super) struct ReplayPlan {
-    options: ReplayOptions,
-    path: PathBuf,
-    /// `None`: they are read again while they are done.
-    steps: Option<Arc<Vec<ReplayStep>>>,
-    writes: LoggedWrites,
-}
-
-impl ReplayPlan {
-    pub(super) fn writes(&self) -> LoggedWrites {
-        self.writes
-    }
-}
-
-/// The writes of a log, which verify keeps until they are read back.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct LoggedWrites {
-    pub(super) count: u64,
-    /// Bytes that divide all of their offsets and lengths.
-    pub(super) granule: u64,
-}
 
 /// The steps of a log, as they are read.
 struct StepReader {

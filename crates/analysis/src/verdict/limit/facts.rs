@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{BUSY_PERCENT, StepLimit};
 use crate::verdict::JudgedFigure;
-use crate::verdict::rules;
+use crate::verdict::rules::{link_use, waiting_share};
 
 /// What was seen beside a figure; null where it was not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, schemars::JsonSchema)]
@@ -43,7 +43,7 @@ impl SeenOfStep {
                 .map(|cpu| cpu.user_percent + cpu.system_percent),
             busiest_cpu_percent: gauge("cpu.busiest_percent").map(|it| it.mean),
             waiting_for_cpu_percent: evidence
-                .and_then(rules::waiting_share)
+                .and_then(waiting_share)
                 .map(|share| (share * 100.0).min(100.0)),
             device_celsius: device
                 .and_then(|device| gauge(&format!("{device}.celsius")))
@@ -75,7 +75,7 @@ pub(super) fn ruled_out(figure: &JudgedFigure, limit: StepLimit, seen: &SeenOfSt
         .map(|_| "cgroup (no limit was reached)".to_owned());
     let link = evidence
         .zip(device)
-        .and_then(|(evidence, device)| rules::link_use(figure, evidence, device))
+        .and_then(|(evidence, device)| link_use(figure, evidence, device))
         .map(|(name, share)| format!("link ({name}, {:.0} % used)", share * 100.0));
     let temperature = seen
         .device_celsius

@@ -58,7 +58,7 @@ pub(super) fn narrow(figure: &JudgedFigure) -> Option<VerdictReason> {
 
 /// A device's link in words, and the share of what it can carry that it carried in its
 /// busier direction.
-pub(in crate::verdict) fn used(
+pub(in crate::verdict) fn link_use(
     figure: &JudgedFigure,
     evidence: &EvidenceSum,
     device: &str,

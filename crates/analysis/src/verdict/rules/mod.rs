@@ -44,7 +44,7 @@ mod volatile_cache;
 mod write_cache;
 
 pub(super) use cpu_taken::waiting_share;
-pub(super) use link::used as link_use;
+pub(super) use link::link_use;
 
 /// A rule.
 pub(super) type VerdictRule = fn(&JudgedFigure) -> Option<VerdictReason>;

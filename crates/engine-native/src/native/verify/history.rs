@@ -5,7 +5,6 @@ use std::io;
 use super::{gcd, interval};
 use crate::native::files::{FilePlan, MemberFiles};
 use crate::native::job::{DirIndex, NativeJob};
-use crate::native::replay::ReplayPlan;
 
 /// A write of the pass.
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +39,7 @@ impl WriteHistory {
     pub(in crate::native) fn new(job: &NativeJob, plan: &MemberFiles) -> io::Result<Self> {
         let no_memory = || io::Error::from_raw_os_error(libc::ENOMEM);
         let least = job.pattern.sizes[DirIndex::Write as usize].min().max(1);
-        let logged = plan.replay.as_ref().map(ReplayPlan::writes);
+        let logged = plan.replay.as_ref().map(|plan| plan.writes);
         let most = match logged {
             Some(logged) => logged.count,
             // More for a last block that goes beyond the pass and for failed writes
