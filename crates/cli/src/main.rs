@@ -8,6 +8,7 @@ use fathom_engine::guard;
 use fathom_model::Exit;
 
 mod cmd;
+mod exit_error;
 mod format;
 mod http;
 mod live;

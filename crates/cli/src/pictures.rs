@@ -19,7 +19,7 @@ use fathom_sheet::chart::png::png;
 use fathom_sheet::chart::{Size, Theme};
 use fathom_sheet::graph::Graph;
 
-use crate::cmd::{ExitError, write_named};
+use crate::exit_error::{ExitError, write_named};
 
 /// What a graph is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]

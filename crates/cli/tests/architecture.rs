@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod cycles;
+
 /// Test support: any crate may use it in its tests, none in what is shipped.
 const TEST_SUPPORT: &str = "testkit";
 /// A file that is longer can no longer be read in one sitting.

@@ -14,13 +14,14 @@ use fathom_sheet::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 
 use super::compare::GateArgs;
-use super::drive::Start;
 use super::hosts::{HostArgs, SharedHosts};
-use super::job::{Setting, run as job};
-use super::kinds::KindArgs;
+use super::job::Setting;
+use super::planned::KindArgs;
+use super::planned::Start;
 use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
+use crate::cmd::job::request::JobPlan;
 use fathom_flow::options::duration;
 
 mod mount_point;
@@ -140,7 +141,7 @@ impl QuestionArgs {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AbPlan {
     /// The job file of each side.
-    pub job: job::JobPlan,
+    pub job: JobPlan,
     pub config: AbConfig,
     #[serde(flatten)]
     pub gate: GateArgs,
@@ -165,13 +166,13 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         key: "directory".to_owned(),
         value: Some(it.at.display().to_string()),
     }));
-    let mut job = job::JobPlan::of_file(&args.file, &base, options.clone(), elsewhere())?;
+    let mut job = JobPlan::of_file(&args.file, &base, options.clone(), elsewhere())?;
     let mut files = Vec::new();
     for side in &sides.all {
         let own = side.changes.iter().filter_map(AbChange::of_job);
         let set: Vec<Setting> = base.iter().cloned().chain(own).collect();
         let mut file = match set.len() > base.len() {
-            true => job::JobPlan::of_file(&args.file, &set, options.clone(), elsewhere())?.files,
+            true => JobPlan::of_file(&args.file, &set, options.clone(), elsewhere())?.files,
             false => job.files.clone(),
         };
         for file in &mut file {
@@ -237,7 +238,7 @@ impl RunRequest for AbPlan {
         )
     }
 
-    fn job(&self) -> Option<&job::JobPlan> {
+    fn job(&self) -> Option<&JobPlan> {
         Some(&self.job)
     }
 

@@ -17,8 +17,8 @@ use fathom_fleet::hosts::wire::{RUNS, Say, Wire, Word};
 use fathom_jobfile::variables::give;
 use fathom_model::{Exit, RunStatus};
 
-use super::drive::Start;
-use super::planned;
+use super::kinds;
+use super::planned::Start;
 use super::{Cli, ExitError, Global, dispatch, exit_for};
 use crate::{out, signals, wire};
 
@@ -99,7 +99,7 @@ fn command(line: &DriverLine, folder: &Path) -> anyhow::Result<Option<Exit>> {
     };
     let runs = folder.join(RUNS);
     if !plan.is_null() {
-        let mut request = planned::read(plan).map_err(|e| usage(e.to_string()))?;
+        let mut request = kinds::read(plan).map_err(|e| usage(e.to_string()))?;
         request.be_on(&host, folder)?;
         let global = Global::of_agent(runs);
         return request.run(&global, Start::default()).map(Some);

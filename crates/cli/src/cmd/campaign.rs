@@ -2,15 +2,20 @@
 //! its configuration.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use fathom_campaign::plan::{self, ResolvedCampaign};
 use fathom_campaign::{CampaignError, Folder, Only};
+use fathom_flow::RunOptions;
 use fathom_flow::budget::{self, Over};
+use fathom_flow::options::duration;
 use fathom_jobfile::variables::variable;
-use fathom_prepare::settings::Overrides;
+use fathom_prepare::settings::{MeasureOrder, Overrides};
 use fathom_sheet::style::wrap;
 use serde::{Deserialize, Serialize};
 
+use super::hosts::{HostArgs, HostVariable};
+use super::measuring::MeasuringArgs;
 use super::{ExitError, Global};
 use crate::out;
 
@@ -82,6 +87,70 @@ impl Budget {
             ..overrides
         }
     }
+}
+
+/// What both commands take.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct Flags {
+    #[command(flatten)]
+    pub request: CampaignRequest,
+    /// Show every step and every command that would be executed, and run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub _measuring: MeasuringArgs,
+    /// A variable of the job files for all of these machines, or HOST:NAME=VALUE
+    /// for one of them (may be repeated) [default: the value here, else each
+    /// host's own]
+    #[arg(long, value_name = "NAME=VALUE", help_heading = "On several machines")]
+    pub var: Vec<HostVariable>,
+}
+
+/// What a campaign is asked for: its record keeps it for `resume`, and other machines are sent
+/// it. What was not said is left out of its JSON.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, clap::Args)]
+#[serde(default)]
+pub struct CampaignRequest {
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub which: CampaignArgs,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub options: RunOptions,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub budget: Budget,
+    /// Try points again that have failed
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub retry_failed: bool,
+    /// Measure each point so often
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeat: Option<u32>,
+    /// How the measurements of a point follow each other
+    #[arg(long, value_enum, value_name = "ORDER")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<MeasureOrder>,
+    /// Measure every series to its end, also when it only gets worse
+    #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub no_guard: bool,
+    /// Time between two samples
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interval: Option<Duration>,
+    /// Longest time of a point
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub point_limit: Option<Duration>,
+    /// The device under test, from the Fathom that sent this one.
+    #[arg(skip)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dut: Option<PathBuf>,
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub hosts: HostArgs,
 }
 
 /// With the exit code it is to end with.

@@ -1,36 +1,17 @@
 //! The life of a run, of every kind: only shown, found done, or run before somebody's eyes
 //! and told.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use fathom_engine::Control;
 use fathom_flow::error::RunError;
 use fathom_flow::{Ending, Finish, Ready};
 use fathom_model::Exit;
 
-use super::run::failed;
-use super::run::screen::{Begun, Observer, observed};
+use super::failed;
+use super::screen::{Begun, Observer, observed};
 use super::{Global, dry};
 use crate::{out, signals};
-
-/// How a run is started.
-#[derive(Debug, Clone, Default)]
-pub struct Start {
-    /// The record to go on with; `None`: a new one.
-    pub record: Option<PathBuf>,
-    /// It is only shown.
-    pub dry_run: bool,
-}
-
-impl Start {
-    /// A new run, or what it would do.
-    pub fn new(dry_run: bool) -> Self {
-        Self {
-            record: None,
-            dry_run,
-        }
-    }
-}
 
 /// A run that has come to its end, now or before.
 pub struct Ended<'a> {

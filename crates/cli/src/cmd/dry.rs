@@ -15,8 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::hosts::SharedHosts;
-use super::run::failed;
+use super::failed;
 use super::{ExitError, Global};
 use crate::out;
 
@@ -251,18 +250,18 @@ pub fn quoted(words: &[String]) -> String {
 
 /// Shows what is left of a plan, also when it would be refused.
 pub fn show(global: &Global, ready: &Ready<'_>) -> anyhow::Result<Exit> {
-    show_on(global, ready, None)
+    show_on(global, ready, |_| Ok(()))
 }
 
-/// The same of what several machines do together, where there are any.
+/// The same, with what `tell` says first.
 pub fn show_on(
     global: &Global,
     ready: &Ready<'_>,
-    hosts: Option<&SharedHosts>,
+    tell: impl FnOnce(&mut DryRun) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let tasks = ready.left(Case::Best);
     let mut dry = DryRun::new(global);
-    hosts.map_or(Ok(()), |hosts| hosts.tell(&mut dry))?;
+    tell(&mut dry)?;
     for task in &tasks {
         dry.task(task, ready.selected(), &global.runs.join("RUN"))?;
         if out::is_stopped() {

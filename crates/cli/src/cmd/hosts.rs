@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::dry::{DryHosts, DryRun, SentFile, quoted};
-use super::job::run::JobPlan;
+use super::job::request::JobPlan;
 use super::planned::{RequestKind, sent};
-use super::run::screen::observed_in_place;
+use super::screen::observed_in_place;
 use super::{ExitError, Global};
 use crate::live::{LiveLines, LiveOptions};
 use crate::{out, signals};

@@ -4,21 +4,13 @@
 use std::fmt;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use clap::{ArgMatches, Command, FromArgMatches, Subcommand};
 use fathom_model::Exit;
+use serde::de::Error as _;
 use serde_json::Value;
 
-use super::planned::{RequestKind, RunRequest};
-use super::{Global, ab, find, job, prio, purge, quick, repeat, run, snia, soak, study, tune};
-
-/// The arguments of a command that runs something.
-pub trait KindArgs: Args + 'static {
-    /// Calls it.
-    ///
-    /// # Errors
-    /// Why it does not run, or did not come to its end.
-    fn run(&self, global: &Global) -> anyhow::Result<Exit>;
-}
+use super::planned::{KIND, KindArgs, RequestKind, RunRequest};
+use super::{Global, ab, campaign, find, job, prio, purge, quick, repeat, snia, soak, study, tune};
 
 /// A kind of run.
 pub struct RunKind {
@@ -36,7 +28,7 @@ type Call = Box<dyn Fn(&Global) -> anyhow::Result<Exit>>;
 /// In the order in which they are listed.
 pub const KINDS: &[RunKind] = &[
     RunKind::new::<quick::Args>("quick").keeping::<quick::QuickPlan>(),
-    RunKind::new::<job::Args>("job run").keeping::<job::run::JobPlan>(),
+    RunKind::new::<job::Args>("job run").keeping::<job::request::JobPlan>(),
     RunKind::new::<find::Args>("find").keeping::<find::FindPlan>(),
     RunKind::new::<ab::Args>("ab").keeping::<ab::AbPlan>(),
     RunKind::new::<tune::Args>("tune").keeping::<tune::TunePlan>(),
@@ -46,7 +38,7 @@ pub const KINDS: &[RunKind] = &[
     RunKind::new::<repeat::Args>("repeat").keeping::<repeat::RepeatPlan>(),
     RunKind::of_run().keeping::<purge::PurgeRequest>(),
     RunKind::of_run().keeping::<study::StudyPlan>(),
-    RunKind::of_run().keeping::<run::CampaignRequest>(),
+    RunKind::of_run().keeping::<campaign::CampaignRequest>(),
 ];
 
 impl RunKind {
@@ -142,5 +134,19 @@ impl Subcommand for KindCommand {
 
     fn has_subcommand(name: &str) -> bool {
         names().any(|it| it == name)
+    }
+}
+
+/// A request of whatever kind, as it was kept or sent.
+///
+/// # Errors
+/// When this Fathom does not know the kind, or the kind another form.
+pub fn read(value: Value) -> serde_json::Result<Box<dyn RunRequest>> {
+    let kind = value[KIND].as_str().unwrap_or_default();
+    match KINDS.iter().find(|row| row.request == Some(kind)) {
+        Some(row) => (row.read)(value),
+        None => Err(serde_json::Error::custom(format!(
+            "unknown kind of run '{kind}'"
+        ))),
     }
 }

@@ -1,17 +1,14 @@
 //! The commands, one file each.
 
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use fathom_device::threads::NoThread;
-use fathom_fleet::named_file;
 use fathom_model::refusal::REFUSAL_SCHEMA;
-use fathom_model::{Exit, RefusalDocument, RefusalFinding};
+use fathom_model::{Exit, RefusalDocument};
 use fathom_record::Tag;
 use serde_json::{Map, Value, json};
 
+pub use crate::exit_error::{ExitError, exit_for, failed, may_write, write_named};
 use crate::out::{self, ColorChoice};
 
 pub mod ab;
@@ -52,6 +49,7 @@ pub mod man;
 mod meant;
 pub mod measuring;
 mod metrics;
+mod not_offered;
 pub mod notify;
 pub mod options;
 mod pages;
@@ -76,11 +74,13 @@ mod run;
 mod run_args;
 pub mod runs;
 mod schema;
+pub mod screen;
 pub mod serve;
 mod serve_runs;
 pub mod show;
 pub mod snia;
 mod soak;
+mod started;
 pub mod status;
 pub mod steady;
 mod study;
@@ -310,51 +310,6 @@ pub fn dispatch(cli: &Cli) -> anyhow::Result<Exit> {
     }
 }
 
-/// Whether a command may write what it makes to a path that the user named.
-///
-/// # Errors
-/// Exit 4: a device, or a file that is in use as one.
-pub fn may_write(path: &Path) -> anyhow::Result<()> {
-    named_file::may_write(path).map_err(|message| ExitError::new(Exit::Refused, message).into())
-}
-
-/// Writes what a command makes to a path that the user named, whole or not at all: another
-/// program may be reading the one of before.
-///
-/// # Errors
-/// Those of [`may_write`], and of the file.
-pub fn write_named(path: &Path, bytes: impl AsRef<[u8]>) -> anyhow::Result<()> {
-    may_write(path)?;
-    let written = named_file::write(path, |file| file.write_all(bytes.as_ref()));
-    written.with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// An error that carries the exit code it is to end with.
-#[derive(Debug, thiserror::Error)]
-#[error("{message}")]
-pub struct ExitError {
-    pub exit: Exit,
-    pub message: String,
-    /// What was found of devices and files, of a refusal.
-    pub findings: Vec<RefusalFinding>,
-}
-
-impl ExitError {
-    pub fn new(exit: Exit, message: impl std::fmt::Display) -> Self {
-        let message = message.to_string();
-        Self {
-            exit,
-            message,
-            findings: Vec::new(),
-        }
-    }
-
-    /// A refusal, with what was found of devices and files.
-    pub fn with_findings(self, findings: Vec<RefusalFinding>) -> Self {
-        Self { findings, ..self }
-    }
-}
-
 /// Prints an error; with `--json`, a refusal also as a document.
 pub fn tell_error(global: &Global, error: &anyhow::Error) {
     out::error(error);
@@ -367,19 +322,5 @@ pub fn tell_error(global: &Global, error: &anyhow::Error) {
         };
         // What cannot be written has been said on stderr.
         let _ = out::json(&document).and_then(|()| out::end());
-    }
-}
-
-/// The exit code of an error: its own, or plain failure.
-pub fn exit_for(error: &anyhow::Error) -> Exit {
-    if error.is::<NoThread>() {
-        return Exit::Missing;
-    }
-    if let Some(error) = error.downcast_ref::<ExitError>() {
-        return error.exit;
-    }
-    match named_file::Refused::among(error.chain()) {
-        Some(_) => Exit::Refused,
-        None => Exit::Failed,
     }
 }

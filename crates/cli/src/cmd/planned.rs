@@ -1,22 +1,50 @@
 //! What runs were asked for: as it is kept in records, for `resume`, and sent to other machines.
 
 use std::fmt::Debug;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use fathom_flow::RunOptions;
 use fathom_model::Exit;
 use fathom_sheet::answer::RunAnswer;
 use serde::Serialize;
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::drive::Start;
+use super::Global;
 use super::hosts::{HostArgs, usage};
-use super::job::run::JobPlan;
-use super::{Global, kinds};
+use super::job::request::JobPlan;
 
 /// Field that names the kind of run.
-const KIND: &str = "kind";
+pub const KIND: &str = "kind";
+
+/// How a run is started.
+#[derive(Debug, Clone, Default)]
+pub struct Start {
+    /// The record to go on with; `None`: a new one.
+    pub record: Option<PathBuf>,
+    /// It is only shown.
+    pub dry_run: bool,
+}
+
+impl Start {
+    /// A new run, or what it would do.
+    pub fn new(dry_run: bool) -> Self {
+        Self {
+            record: None,
+            dry_run,
+        }
+    }
+}
+
+/// The arguments of a command that runs something.
+pub trait KindArgs: Args + 'static {
+    /// Calls it.
+    ///
+    /// # Errors
+    /// Why it does not run, or did not come to its end.
+    fn run(&self, global: &Global) -> anyhow::Result<Exit>;
+}
 
 /// What a run was asked for.
 pub trait RunRequest: Debug {
@@ -83,20 +111,6 @@ pub fn kept<R: RequestKind>(request: &R) -> anyhow::Result<Value> {
         )),
         _ => error.into(),
     })
-}
-
-/// A request of whatever kind, as it was kept or sent.
-///
-/// # Errors
-/// When this Fathom does not know the kind, or the kind another form.
-pub fn read(value: Value) -> serde_json::Result<Box<dyn RunRequest>> {
-    let kind = value[KIND].as_str().unwrap_or_default();
-    match kinds::KINDS.iter().find(|row| row.request == Some(kind)) {
-        Some(row) => (row.read)(value),
-        None => Err(serde_json::Error::custom(format!(
-            "unknown kind of run '{kind}'"
-        ))),
-    }
 }
 
 /// Refuses to go on with a request on other machines than those of its record.

@@ -11,12 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Global;
-use super::drive::Start;
 use super::hosts::HostArgs;
-use super::job::run as job;
-use super::kinds::KindArgs;
+use super::planned::KindArgs;
+use super::planned::Start;
 use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
+use crate::cmd::job::request::JobPlan;
 use crate::out;
 
 const COMMAND: &str = "repeat";
@@ -50,7 +50,7 @@ impl KindArgs for Args {
     fn run(&self, global: &Global) -> anyhow::Result<Exit> {
         let (options, elsewhere) = (self.run.options()?, self.hosts.elsewhere()?);
         let plan = RepeatPlan {
-            job: job::JobPlan::of_file(&self.file, &[], options, elsewhere)?,
+            job: JobPlan::of_file(&self.file, &[], options, elsewhere)?,
             times: self.times,
         };
         if !self.hosts.is_given() {
@@ -66,7 +66,7 @@ impl KindArgs for Args {
 /// What a record keeps of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RepeatPlan {
-    pub job: job::JobPlan,
+    pub job: JobPlan,
     pub times: u32,
 }
 
@@ -92,7 +92,7 @@ impl RunRequest for RepeatPlan {
         )
     }
 
-    fn job(&self) -> Option<&job::JobPlan> {
+    fn job(&self) -> Option<&JobPlan> {
         Some(&self.job)
     }
 }

@@ -7,7 +7,7 @@ use fathom_model::Exit;
 
 use super::Global;
 use super::elsewhere::{HostErrand, OtherHost};
-use crate::cmd::run::failed;
+use crate::cmd::failed;
 use crate::out;
 
 /// Put back what killed runs have left switched on this machine

@@ -6,17 +6,17 @@ use clap::Parser as _;
 use fathom_campaign::run;
 use fathom_flow::past;
 use fathom_flow::plan_log::Head;
-use fathom_jobfile::variables;
-use fathom_model::{Event, Exit};
+use fathom_model::Exit;
 use fathom_prepare::provision::last as last_batch;
 use fathom_record::{Entries, Header};
 
-use super::drive::Start;
+use super::campaign::Flags;
 use super::elsewhere::{HostErrand, OtherHost};
-use super::planned::{self, RunRequest};
-use super::run::{Flags, failed};
+use super::failed;
+use super::kinds;
+use super::planned::{self, RunRequest, Start};
+use super::started::{as_started, cannot};
 use super::{Cli, Command, ExitError, Global, provision, purge, run_args, show, snia};
-use crate::out;
 
 /// Go on with a run that was stopped or killed
 #[derive(Debug, clap::Args)]
@@ -154,45 +154,13 @@ fn must_be_last(dir: &Path, last: Option<PathBuf>) -> anyhow::Result<()> {
     Err(ExitError::new(Exit::Refused, what).into())
 }
 
-/// Restores the variables with which a run was started, and prints the names of those whose
-/// value is another one now.
-pub fn as_started(header: &Header) {
-    let differing = variables::give(header.variables.clone());
-    if !differing.is_empty() {
-        let names = differing.join(", ");
-        out::note(format_args!(
-            "note: the run goes on as it was started, and not with what is set now: {names}"
-        ));
-    }
-}
-
-/// Refuses a campaign without a plan that was killed before its first step: it has kept no
-/// options to go on with.
-///
-/// # Errors
-/// The refusal, or that its record cannot be read.
-pub fn must_have_begun(dir: &Path) -> anyhow::Result<()> {
-    let header = Entries::open(dir)?.header;
-    match has_steps(dir) || run::machines_of(&header).is_some() {
-        true => Ok(()),
-        false => Err(cannot(dir, &header)),
-    }
-}
-
-/// Whether a run has begun to measure.
-fn has_steps(dir: &Path) -> bool {
-    let entries = Entries::open(dir).into_iter().flatten();
-    let mut events = entries.filter_map(|entry| Some(entry.ok()?.event));
-    events.any(|event| matches!(event, Event::Step { .. }))
-}
-
 /// The plan that a record keeps, if it keeps one.
 fn kept_plan(dir: &Path, header: &Header) -> anyhow::Result<Option<Box<dyn RunRequest>>> {
     let kept = Head::read(dir).map_err(failed)?.map(|head| head.flags);
     let Some(kept) = kept.filter(|kept| !kept.is_null()) else {
         return Ok(of_earlier_version(header));
     };
-    let plan = planned::read(kept).map_err(|error| {
+    let plan = kinds::read(kept).map_err(|error| {
         let dir = dir.display();
         let what = format!(
             "{dir}: the plan in its record cannot be read: {error}\n  to do: go on with the Fathom that wrote it, or start it again"
@@ -230,26 +198,4 @@ fn provision_on(global: &Global, flags: Flags) -> anyhow::Result<Exit> {
         Command::Provision(args) => provision::run(global, &args.with(flags)),
         _ => Ok(Exit::Usage),
     }
-}
-
-/// Why a run of this kind cannot go on.
-fn cannot(dir: &Path, header: &Header) -> anyhow::Error {
-    let command = &header.command;
-    let why = match command.as_str() {
-        _ if run::machines_of(header).is_some() => {
-            "it ran on several machines, and only campaigns, find and ab go on there"
-        }
-        _ if !has_steps(dir) => "it was stopped before its first step, and has measured nothing",
-        command if command.starts_with("quick") => {
-            "a quick series on another machine starts over each time"
-        }
-        command if command.starts_with("cluster") => "its pods are gone",
-        command if command.starts_with("import") => "it was measured elsewhere",
-        _ => "its record has no plan: an older Fathom made it",
-    };
-    let message = format!(
-        "{}: this run of fathom {command} cannot go on: {why}\n  to do: start it again",
-        dir.display()
-    );
-    ExitError::new(Exit::Refused, message).into()
 }

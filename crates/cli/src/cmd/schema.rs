@@ -16,7 +16,7 @@ use super::{
     r#gen, graph, init, job, ledger, pages, plan, plot, prio, provision, purge, query, quick,
 };
 #[cfg(test)]
-use super::{repeat, report, restore, run, runs, serve, show, soak, tune};
+use super::{repeat, report, restore, runs, screen, serve, show, soak, tune};
 use crate::out;
 
 /// Print the JSON Schema of a document; without a name, list them
@@ -118,7 +118,7 @@ documents! {
     "fathom.snia/1": "schemas/snia-1.json", of::<fathom_report::snia::Document>;
     "fathom.repeat/1": "schemas/repeat-1.json", of::<repeat::RepeatDocument<'_>>;
     "fathom.soak/1": "schemas/soak-1.json", of::<soak::SoakDocument<'_>>;
-    "fathom.status/1": "schemas/status-1.json", of::<run::summary::Document>;
+    "fathom.status/1": "schemas/status-1.json", of::<screen::summary::Document>;
     "fathom.steady/1": "schemas/steady-1.json", of::<fathom_report::steady::RecordVerdicts>;
     "fathom.tune/1": "schemas/tune-1.json", of::<tune::TuneDocument<'_>>;
     "fathom.study/1": "study.schema.json", study;

@@ -13,12 +13,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Global;
-use super::drive::Start;
 use super::hosts::HostArgs;
-use super::job::{Setting, run as job};
-use super::kinds::KindArgs;
+use super::job::Setting;
+use super::planned::KindArgs;
+use super::planned::Start;
 use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
+use crate::cmd::job::request::JobPlan;
 use crate::out;
 use fathom_flow::options::duration;
 
@@ -60,7 +61,7 @@ fn hours(text: &str) -> Result<f64, String> {
 /// What a record keeps of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SoakPlan {
-    pub job: job::JobPlan,
+    pub job: JobPlan,
     pub period: Duration,
     pub periods: u32,
 }
@@ -81,7 +82,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     };
     let settings = [set("time_based", "1"), set("runtime", &format!("{ms}ms"))];
     let (options, elsewhere) = (args.run.options()?, args.hosts.elsewhere()?);
-    let job = job::JobPlan::of_file(&args.file, &settings, options, elsewhere)?;
+    let job = JobPlan::of_file(&args.file, &settings, options, elsewhere)?;
     let plan = SoakPlan {
         job,
         period,
@@ -118,7 +119,7 @@ impl RunRequest for SoakPlan {
         )
     }
 
-    fn job(&self) -> Option<&job::JobPlan> {
+    fn job(&self) -> Option<&JobPlan> {
         Some(&self.job)
     }
 }

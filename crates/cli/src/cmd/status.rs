@@ -9,7 +9,8 @@ use fathom_record::ListedRun;
 
 use super::campaign::CampaignArgs;
 use super::elsewhere::{HostErrand, OtherHost};
-use super::run::{failed, summary};
+use super::failed;
+use super::screen::summary;
 use super::{ExitError, Global};
 use crate::out;
 

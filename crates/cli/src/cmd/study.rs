@@ -12,11 +12,13 @@ use fathom_planfile::{Study, StudyScript, evaluate, exit};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::campaign::Flags;
 use super::campaign::exit_error;
-use super::drive::{Driven, Ended, Start, drive};
+use super::drive::{Driven, Ended, drive};
+use super::failed;
 use super::hosts::{HostedPlan, HostedRun};
+use super::planned::Start;
 use super::planned::{RequestKind, RunRequest, kept};
-use super::run::{Flags, failed};
 use super::{ExitError, Global, header_facts};
 use crate::out;
 

@@ -19,12 +19,12 @@ use fathom_sheet::style::Tone;
 use serde::{Deserialize, Serialize};
 
 use super::ab::{QuestionArgs, show, sides};
-use super::drive::Start;
-use super::job::run as job;
-use super::kinds::KindArgs;
+use super::planned::KindArgs;
+use super::planned::Start;
 use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
+use crate::cmd::job::request::{JobPlan, JobText};
 use crate::out;
 
 /// Pairs of a first look at a setting: what takes more is small.
@@ -72,7 +72,7 @@ pub struct Args {
 /// What a record keeps of a search for settings.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TunePlan {
-    pub job: job::JobPlan,
+    pub job: JobPlan,
     pub load: TuneLoad,
     pub config: TuneConfig,
 }
@@ -129,12 +129,12 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
         fine,
     };
     let name = device.dev_path().display().to_string();
-    let text = job::JobText {
+    let text = JobText {
         name: TUNE_COMMAND.to_owned(),
         file_name: format!("{TUNE_COMMAND}.fio"),
         text: args.load.job(&name, args.question.each_ms()),
     };
-    let job = job::JobPlan {
+    let job = JobPlan {
         name: format!("{TUNE_COMMAND}-{}", device.name),
         files: vec![text],
         passed: Vec::new(),
@@ -184,7 +184,7 @@ impl RunRequest for TunePlan {
         )
     }
 
-    fn job(&self) -> Option<&job::JobPlan> {
+    fn job(&self) -> Option<&JobPlan> {
         Some(&self.job)
     }
 

@@ -7,8 +7,9 @@ use fathom_model::{Exit, RunStatus};
 
 use super::Global;
 use super::elsewhere::HostErrand;
-use super::run::screen::Screen;
-use super::run::{failed, summary};
+use super::failed;
+use super::screen::Screen;
+use super::screen::summary;
 use super::status::RunPlace;
 use crate::live::LiveOptions;
 use crate::out;

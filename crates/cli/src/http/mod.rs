@@ -23,7 +23,7 @@ use fathom_model::Exit;
 pub use address::ListenAddress;
 pub use request::Request;
 
-use crate::cmd::ExitError;
+use crate::exit_error::ExitError;
 use request::{HEAD_BYTES_MAX, Parsed};
 
 /// Connections at a time; who comes beyond is told to come again.

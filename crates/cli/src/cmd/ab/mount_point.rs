@@ -9,8 +9,8 @@ use fathom_questions::ab::AbFileSystem;
 use fathom_record::UndoNote;
 
 use crate::cmd::ExitError;
-use crate::cmd::job::run as job;
-use crate::cmd::run::failed;
+use crate::cmd::failed;
+use crate::cmd::job::request::JobPlan;
 
 /// The folder, which is there before anything is judged by it, and goes with it where it
 /// is nobody's by then.
@@ -23,7 +23,7 @@ impl MountPoint {
     ///
     /// # Errors
     /// A run goes on there; a job that uses something else.
-    pub fn of(it: &AbFileSystem, job: &job::JobPlan, dry_run: bool) -> anyhow::Result<Self> {
+    pub fn of(it: &AbFileSystem, job: &JobPlan, dry_run: bool) -> anyhow::Result<Self> {
         for target in job.targets()? {
             let leads_up = target.components().any(|part| part == Component::ParentDir);
             if leads_up || !target.starts_with(&it.at) {

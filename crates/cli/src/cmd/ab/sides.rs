@@ -13,8 +13,9 @@ use fathom_questions::ab::{AbFileSystem, AbSetup, AbSide, FileSystemKind, SideFi
 use fathom_record::UndoNote;
 
 use crate::cmd::ExitError;
-use crate::cmd::job::{Setting, run as job};
-use crate::cmd::run::failed;
+use crate::cmd::failed;
+use crate::cmd::job::Setting;
+use crate::cmd::job::request::JobPlan;
 use crate::out;
 
 /// More sides than this nobody compares in one evening; their names are letters.
@@ -243,7 +244,7 @@ impl Sides {
     }
 
     /// The fio of each side, where sides name one: the others have that of the run.
-    fn programs(&self, job: &job::JobPlan) -> anyhow::Result<Vec<Option<SideFio>>> {
+    fn programs(&self, job: &JobPlan) -> anyhow::Result<Vec<Option<SideFio>>> {
         if !self.all.iter().any(|side| side.fio().is_some()) {
             return Ok(vec![None; self.all.len()]);
         }
@@ -283,7 +284,7 @@ impl Sides {
     /// Why a setting cannot have a value.
     pub fn judged(
         &self,
-        job: &job::JobPlan,
+        job: &JobPlan,
         file_system: Option<AbFileSystem>,
         dry_run: bool,
     ) -> anyhow::Result<(Vec<AbSide>, AbSetup)> {
@@ -414,7 +415,7 @@ pub fn are_as_they_were(sides: &[AbSide]) -> anyhow::Result<()> {
 }
 
 /// The one device that the jobs use.
-pub fn device_of(job: &job::JobPlan) -> anyhow::Result<SysBlock> {
+pub fn device_of(job: &JobPlan) -> anyhow::Result<SysBlock> {
     let sys = Sys::live();
     let mut devices: Vec<SysBlock> = Vec::new();
     for target in job.targets()? {

@@ -16,7 +16,7 @@ use fathom_questions::find::{FindRow, RowFound};
 use serde::{Deserialize, Serialize};
 
 use super::show::error_percent;
-use crate::cmd::run::summary::SIMULATION;
+use crate::cmd::screen::summary::SIMULATION;
 
 /// For whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -14,13 +14,14 @@ use fathom_questions::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed}
 use fathom_sheet::answer::RunAnswer;
 use serde::{Deserialize, Serialize};
 
-use super::drive::Start;
 use super::hosts::{HostArgs, SharedHosts};
-use super::job::{Setting, run as job};
-use super::kinds::KindArgs;
+use super::job::Setting;
+use super::planned::KindArgs;
+use super::planned::Start;
 use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
+use crate::cmd::job::request::JobPlan;
 use crate::out;
 use fathom_flow::options::duration;
 
@@ -130,7 +131,7 @@ impl FindOf {
 /// What a record keeps of a search.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct FindPlan {
-    pub job: job::JobPlan,
+    pub job: JobPlan,
     pub config: FindConfig,
     /// What is printed instead of an answer.
     pub emit: Option<FindEmit>,
@@ -179,7 +180,7 @@ fn run(global: &Global, args: &Args) -> anyhow::Result<Exit> {
     }
     let machines = hosts.as_ref().map(SharedHosts::count);
     let elsewhere = hosts.as_ref().map(|hosts| hosts.variables.clone());
-    let job = job::JobPlan::of_file(&args.file, &settings, options, elsewhere)?.on(hosts)?;
+    let job = JobPlan::of_file(&args.file, &settings, options, elsewhere)?.on(hosts)?;
     let text = job.files.first().map_or("", |file| file.text.as_str());
     check_job(text, args, is_closed)?;
     if over == "iodepth" {
@@ -436,7 +437,7 @@ impl RunRequest for FindPlan {
         )
     }
 
-    fn job(&self) -> Option<&job::JobPlan> {
+    fn job(&self) -> Option<&JobPlan> {
         Some(&self.job)
     }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{HostArgs, HostVariables, connections, may_have_open, refuse, usage};
 use crate::cmd::dry::{DryHosts, DryRun};
-use crate::cmd::job::run::{JobPlan, JobText};
+use crate::cmd::job::request::{JobPlan, JobText};
 use crate::cmd::planned::sent;
 
 /// The machines of a plan whose steps are decided here, from the figures of all.

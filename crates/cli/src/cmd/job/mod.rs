@@ -8,13 +8,14 @@ use fathom_jobfile::variables::variable;
 use fathom_jobfile::{CheckedJobFile, JobFile, Severity};
 use fathom_model::Exit;
 
-use super::kinds::KindArgs;
+use super::planned::KindArgs;
 use super::{ExitError, Global};
 use crate::out;
 
 mod check;
 pub mod from_cmdline;
 pub mod present;
+pub mod request;
 pub mod run;
 mod show;
 

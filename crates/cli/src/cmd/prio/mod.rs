@@ -3,7 +3,7 @@
 use fathom_model::Exit;
 
 use super::Global;
-use super::kinds::KindArgs;
+use super::planned::KindArgs;
 
 mod args;
 mod hosts;

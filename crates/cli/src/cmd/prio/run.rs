@@ -14,11 +14,12 @@ use fathom_suites::prio::{
 use serde::{Deserialize, Serialize};
 
 use super::{args, hosts, outcome};
-use crate::cmd::drive::{self, Driven, Ended, Start, drive};
+use crate::cmd::drive::{self, Driven, Ended, drive};
+use crate::cmd::failed;
 use crate::cmd::hosts::usage;
+use crate::cmd::planned::Start;
 use crate::cmd::planned::{RequestKind, RunRequest, kept};
-use crate::cmd::run::failed;
-use crate::cmd::run::screen::observed_in_place;
+use crate::cmd::screen::observed_in_place;
 use crate::cmd::{ExitError, Global, header_facts};
 use crate::out;
 

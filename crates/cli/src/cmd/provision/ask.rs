@@ -19,8 +19,8 @@ use fathom_record::Entries;
 
 use super::Args;
 use crate::cmd::campaign::exit_error;
-use crate::cmd::resume::as_started;
-use crate::cmd::run::failed;
+use crate::cmd::failed;
+use crate::cmd::started::as_started;
 use crate::cmd::{ExitError, Global, run_args};
 
 /// What is to be done.

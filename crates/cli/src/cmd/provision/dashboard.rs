@@ -8,7 +8,7 @@ use fathom_model::{Event, RunStatus};
 use fathom_sheet::style::{Style, Tone};
 
 use super::row::{DriveRow, DriveState, Notice};
-use crate::cmd::run::screen::time_of_day;
+use crate::cmd::screen::time_of_day;
 use crate::live::{InPlace, LiveOptions, clock};
 use crate::out;
 

@@ -6,7 +6,7 @@ use super::ask::ProvisionRequest;
 use super::{refused, summary};
 use crate::cmd::Global;
 use crate::cmd::dry::{DryDrive, DryRun};
-use crate::cmd::run::failed;
+use crate::cmd::failed;
 
 /// Shows each drive with its stages and commands, also when it would be refused,
 /// and ends as the run itself would.

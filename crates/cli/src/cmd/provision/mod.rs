@@ -16,10 +16,11 @@ use fathom_suites::snia::method;
 
 use super::Global;
 use super::campaign::Budget;
+use super::campaign::Flags;
+use super::failed;
 use super::measuring::ExportArg;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
-use super::run::{Flags, failed};
 use crate::live::LiveOptions;
 use crate::{out, signals};
 

@@ -11,7 +11,7 @@ use fathom_sheet::style::{Style, Tone};
 
 use super::document::{Document, DriveEntry};
 use crate::cmd::campaign::tell_notes;
-use crate::cmd::run::summary::SIMULATION;
+use crate::cmd::screen::summary::SIMULATION;
 use crate::live::clock;
 use crate::out;
 

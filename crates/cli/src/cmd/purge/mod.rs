@@ -31,13 +31,14 @@ use fathom_suites::snia::method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::drive::{self, Driven, Ended, Start, drive};
+use super::drive::{self, Driven, Ended, drive};
+use super::failed as run_failed;
 use super::hosts::usage;
 use super::measuring::ExportArg;
 use super::metrics::MetricsArgs;
 use super::notify::NotifyArg;
+use super::planned::Start;
 use super::planned::{RequestKind, RunRequest, kept};
-use super::run::failed as run_failed;
 use super::{Cli, Command, ExitError, Global, header_facts};
 use crate::out;
 use fathom_flow::options::duration;

@@ -8,10 +8,10 @@ use fathom_model::Exit;
 use fathom_record::Record;
 use fathom_suites::quick::{self, QuickError, QuickRequest, RemoteMode, SeriesGroup};
 
-use super::kinds::KindArgs;
+use super::planned::KindArgs;
 use super::{ExitError, Global};
 use crate::cmd::hosts::usage;
-use crate::cmd::options::why_not;
+use crate::cmd::not_offered::why_not;
 use crate::cmd::run_args::RunArgs;
 
 mod compare;

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::screen::{Screen, To, skipped};
 use super::{Global, SeriesArgs, WantedTests, events, failed, shelf, summary};
-use crate::cmd::drive::Start;
 use crate::cmd::dry;
 use crate::cmd::hosts::refuse;
+use crate::cmd::planned::Start;
 use crate::cmd::planned::{self, RequestKind, RunRequest};
 use crate::out;
 

@@ -6,9 +6,9 @@ use fathom_campaign::run::ReadyCampaign;
 use fathom_flow::{Case, Work};
 use fathom_model::{Exit, units};
 
-use super::failed;
 use crate::cmd::campaign::tell_notes;
 use crate::cmd::dry::{DryRun, commands_of};
+use crate::cmd::failed;
 use crate::cmd::{ExitError, Global};
 use crate::out;
 

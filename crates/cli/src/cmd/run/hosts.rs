@@ -14,10 +14,12 @@ use fathom_model::Exit;
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
 
-use super::{Flags, failed, summary};
 use crate::cmd::Global;
+use crate::cmd::campaign::Flags;
+use crate::cmd::failed;
 use crate::cmd::hosts::{self, closing, drive, dry_run, exit_of, records, refuse};
 use crate::cmd::planned::sent;
+use crate::cmd::screen::{stage, summary};
 use crate::{out, signals};
 
 /// No flow of a campaign tells its samples more often.
@@ -133,7 +135,7 @@ fn machines(dir: &Path, names: &[String], style: Style) -> String {
         let past = progress.stages().history().stages().last();
         let made = past.and_then(|past| Some((past, past.end.as_ref()?)));
         let ready = made.map(|(past, end)| {
-            let (tone, mark, text) = super::stage::ended(&past.stage, end, 0);
+            let (tone, mark, text) = stage::ended(&past.stage, end, 0);
             GridCell::new(tone, format!("{mark} {text}"))
         });
         grid.line([

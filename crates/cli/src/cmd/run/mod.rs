@@ -1,7 +1,6 @@
 //! `fathom run` and `fathom resume`: run a campaign.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use fathom_campaign::plan::ResolvedCampaign;
 use fathom_campaign::run::{self, CampaignOptions, ReadyCampaign, RunStart};
@@ -13,25 +12,20 @@ use fathom_flow::plan_log::Head;
 use fathom_flow::progress::Progress;
 use fathom_flow::{Ending, Finish, RunOptions};
 use fathom_model::Exit;
-use fathom_prepare::settings::{MeasureOrder, Overrides};
-use serde::{Deserialize, Serialize};
+use fathom_prepare::settings::Overrides;
 use serde_json::Value;
 
-use super::campaign::{Budget, CampaignArgs, tell_notes};
-use super::drive::{Driven, Ended, Prepared, Start, drive};
-use super::hosts::{HostArgs, HostVariable, HostVariables, usage};
-use super::measuring::MeasuringArgs;
+use super::campaign::{CampaignArgs, CampaignRequest, Flags, tell_notes};
+use super::drive::{Driven, Ended, Prepared, drive};
+use super::hosts::{HostArgs, HostVariables, usage};
+use super::planned::Start;
 use super::planned::{RequestKind, RunRequest};
-use super::{ExitError, Global, run_args, study};
+use super::screen::{Begun, Observer, summary};
+use super::{ExitError, Global, failed, run_args, started, study};
 use crate::out;
-use fathom_flow::options::duration;
-use screen::{Begun, Observer};
 
 mod dry;
 mod hosts;
-pub mod screen;
-pub mod stage;
-pub mod summary;
 
 /// Run a campaign, or go on with it
 #[derive(Debug, clap::Args)]
@@ -63,70 +57,6 @@ pub struct Args {
     /// Start a new record instead of going on with the last
     #[arg(long)]
     again: bool,
-}
-
-/// What both commands take.
-#[derive(Debug, Clone, Default, clap::Args)]
-pub struct Flags {
-    #[command(flatten)]
-    pub request: CampaignRequest,
-    /// Show every step and every command that would be executed, and run nothing
-    #[arg(long)]
-    pub dry_run: bool,
-    #[command(flatten)]
-    _measuring: MeasuringArgs,
-    /// A variable of the job files for all of these machines, or HOST:NAME=VALUE
-    /// for one of them (may be repeated) [default: the value here, else each
-    /// host's own]
-    #[arg(long, value_name = "NAME=VALUE", help_heading = "On several machines")]
-    var: Vec<HostVariable>,
-}
-
-/// What a campaign is asked for: its record keeps it for `resume`, and other machines are sent
-/// it. What was not said is left out of its JSON.
-#[derive(Debug, Clone, Default, Serialize, Deserialize, clap::Args)]
-#[serde(default)]
-pub struct CampaignRequest {
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub which: CampaignArgs,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub options: RunOptions,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub budget: Budget,
-    /// Try points again that have failed
-    #[arg(long)]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    retry_failed: bool,
-    /// Measure each point so often
-    #[arg(long, value_name = "N")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repeat: Option<u32>,
-    /// How the measurements of a point follow each other
-    #[arg(long, value_enum, value_name = "ORDER")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    order: Option<MeasureOrder>,
-    /// Measure every series to its end, also when it only gets worse
-    #[arg(long)]
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    no_guard: bool,
-    /// Time between two samples
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    interval: Option<Duration>,
-    /// Longest time of a point
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    point_limit: Option<Duration>,
-    /// The device under test, from the Fathom that sent this one.
-    #[arg(skip)]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    dut: Option<PathBuf>,
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub hosts: HostArgs,
 }
 
 impl RequestKind for CampaignRequest {
@@ -254,7 +184,7 @@ pub fn resume(global: &Global, mut flags: Flags, record: Option<&Path>) -> anyho
                 let kept = kept_request(dir, head.flags)?;
                 flags.request.fill(kept).map_err(failed)?;
             }
-            None => super::resume::must_have_begun(dir)?,
+            None => started::must_have_begun(dir)?,
         }
     }
     go(global, &flags, RunStart::Resume)
@@ -411,20 +341,4 @@ fn show(global: &Global, dir: &Path) -> anyhow::Result<()> {
     let progress = Progress::read(dir).map_err(failed)?;
     out::text(summary::text(&progress, out::style(global.color)));
     Ok(())
-}
-
-impl From<&RunError> for ExitError {
-    /// With the exit code it is to end with.
-    fn from(error: &RunError) -> Self {
-        let findings = match error {
-            RunError::Refused(refused) => refused.findings.clone(),
-            _ => Vec::new(),
-        };
-        Self::new(error.exit(), error).with_findings(findings)
-    }
-}
-
-/// With the exit code it is to end with.
-pub fn failed(error: RunError) -> ExitError {
-    ExitError::from(&error)
 }

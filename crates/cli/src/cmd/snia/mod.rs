@@ -11,8 +11,8 @@ use fathom_suites::snia::{SniaChoices, SniaHow};
 
 use super::Global;
 use super::campaign::terabytes;
-use super::kinds::KindArgs;
 use super::measuring::MeasuringArgs;
+use super::planned::KindArgs;
 
 mod dry;
 mod panel;

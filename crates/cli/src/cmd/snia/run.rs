@@ -16,13 +16,16 @@ use serde_json::{Map, from_value};
 
 use super::dry::{self, Outlook};
 use super::{TestArgs, report};
+use crate::cmd::campaign::Flags;
 use crate::cmd::campaign::{tell, tell_notes};
-use crate::cmd::drive::{Driven, Ended, Start, drive};
+use crate::cmd::drive::{Driven, Ended, drive};
 use crate::cmd::dry::DryRun;
+use crate::cmd::failed;
 use crate::cmd::measuring::MeasuringArgs;
+use crate::cmd::planned::Start;
 use crate::cmd::planned::{RequestKind, RunRequest, kept};
-use crate::cmd::resume::{as_started, go_on};
-use crate::cmd::run::{Flags, failed};
+use crate::cmd::resume::go_on;
+use crate::cmd::started::as_started;
 use crate::cmd::{ExitError, Global, run_args, show};
 use crate::out;
 

@@ -9,7 +9,8 @@ use fathom_engines::choice::{self, MissingCapability, NoEngine};
 use fathom_engines::select::EngineHandle;
 use fathom_model::FailureKind;
 
-use super::{JobPlan, Plan};
+use super::Plan;
+use crate::cmd::job::request::JobPlan;
 
 /// The engine that the command line asks for; with the native one, why fio was
 /// passed over.

@@ -7,7 +7,6 @@ use std::time::{Duration, SystemTime};
 use anyhow::Context;
 use fathom_engine::Control;
 use fathom_engine::existing::{self, Owner};
-use fathom_engine_fio::client::Servers;
 use fathom_engine_fio::version::Program;
 use fathom_engines::EngineName;
 use fathom_engines::choice::{self, NoEngine};
@@ -22,16 +21,17 @@ use fathom_flow::{
     Checked, Finish, Flow, JobStep, Jobs, KeptPlan, Ready, RunOptions, Script, last_try,
 };
 use fathom_model::{Event, Exit};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::cmd::drive::{self, Driven, Ended, Start, drive};
+use crate::cmd::drive::{self, Driven, Ended, drive};
+use crate::cmd::failed;
 use crate::cmd::hosts::{HostVariables, SharedHosts};
 use crate::cmd::job::Setting;
+use crate::cmd::job::request::JobPlan;
+use crate::cmd::planned::Start;
 use crate::cmd::planned::{self, RequestKind, RunRequest};
-use crate::cmd::run::failed;
-use crate::cmd::run::screen::{observed, observed_in_place};
 use crate::cmd::run_args::RunArgs;
+use crate::cmd::screen::{observed, observed_in_place};
 use crate::cmd::{ExitError, Global, dry, header_facts};
 use crate::format::FioOutputFormat;
 use crate::live::{LiveLines, LiveOptions};
@@ -108,45 +108,6 @@ pub struct Args {
     pub run: RunArgs,
     #[command(flatten)]
     pub clients: clients::ClientArgs,
-}
-
-/// What a record keeps of a run and other machines are sent.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct JobPlan {
-    /// Name of the run.
-    pub name: String,
-    pub files: Vec<JobText>,
-    /// fio's own options, without its `--section`.
-    pub passed: Vec<String>,
-    /// Sections that run; all when empty.
-    pub sections: Vec<String>,
-    /// What is to be known of it.
-    pub notes: Vec<String>,
-    /// Time between two samples.
-    pub interval: Duration,
-    /// Longest time of each job file.
-    pub timeout: Option<Duration>,
-    /// Relative names are meant from here; `None`: from where it runs.
-    pub work_dir: Option<PathBuf>,
-    pub options: RunOptions,
-    /// The fio servers that run it.
-    pub servers: Option<Servers>,
-    /// The device that holds all files of the jobs, where it is made ready for them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub device: Option<PathBuf>,
-    /// The machines that run each job file together, as somebody decides here.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hosts: Option<SharedHosts>,
-}
-
-/// One job file of it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct JobText {
-    pub name: String,
-    /// Its name in the record.
-    pub file_name: String,
-    /// As it is run.
-    pub text: String,
 }
 
 /// What is printed at the end instead of a table.
@@ -443,7 +404,9 @@ struct DrivenJobs<'a> {
 
 impl Driven<Ready<'_>> for DrivenJobs<'_> {
     fn dry_run(&self, global: &Global, ready: &Ready<'_>) -> anyhow::Result<Exit> {
-        dry::show_on(global, ready, self.hosts)
+        dry::show_on(global, ready, |dry| {
+            self.hosts.map_or(Ok(()), |hosts| hosts.tell(dry))
+        })
     }
 
     fn run(

@@ -18,9 +18,10 @@ use fathom_jobfile::variables::variable;
 use fathom_jobfile::{CheckedJobFile, JobFile, Severity, preflight, targets};
 use fathom_model::{Exit, JobOption, JobSpec, Refused};
 
-use super::{Args, JobPlan, JobText, globals};
+use super::{Args, globals};
 use crate::cmd::ExitError;
 use crate::cmd::hosts::HostVariables;
+use crate::cmd::job::request::{JobPlan, JobText};
 use crate::cmd::job::{Setting, accept, apply};
 
 /// No job file is longer; the reader of job files has a limit of its own.

@@ -13,7 +13,9 @@ use fathom_sheet::style::{Style, Tone, fitting, width};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::{stage, summary};
+pub mod stage;
+pub mod summary;
+
 use crate::cmd::Global;
 use crate::cmd::snia::SniaPanel;
 use crate::live::{InPlace, LiveOptions, aligned, bar, clock, host_lines, laying_out};
