@@ -18,5 +18,5 @@ status=0
 minutes=$((($(date +%s) - began) / 60))
 counts=$(sed -n 's/^test result: [^ ]* \([0-9]*\) passed; \([0-9]*\) failed.*/\1 | \2/p' "$log")
 changed=$(git diff --quiet HEAD 2>/dev/null || echo ", changed")
-echo "| $(date -u +%F) | $(git rev-parse --short HEAD)$changed | ${counts:-0 | ?} | $minutes min |" >>bench/long.md
+echo "| $(date -u +%F) | $(git rev-parse --short HEAD)$changed | all | ${counts:-0 | ?} | $minutes min |" >>bench/long.md
 exit $status
