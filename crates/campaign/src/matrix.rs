@@ -22,7 +22,7 @@ const POINTS_MAX: usize = 100_000;
 
 /// A point, ready to be run.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct MatrixPoint {
     pub(crate) point: Point,
     pub(crate) job_text: String,
     pub(crate) phase: DevicePhase,
@@ -38,7 +38,7 @@ pub(crate) fn make(
     definitions: &Definitions,
     config: &Config,
     only: &[Only],
-) -> Result<Vec<Made>, CampaignError> {
+) -> Result<Vec<MatrixPoint>, CampaignError> {
     let mut matrix = Matrix {
         definitions,
         config,
@@ -86,7 +86,7 @@ struct Matrix<'a> {
     config: &'a Config,
     only: &'a [Only],
     faults: Vec<Fault>,
-    made: Vec<Made>,
+    made: Vec<MatrixPoint>,
     ids: HashSet<String>,
 }
 
@@ -168,7 +168,7 @@ impl<'a> Matrix<'a> {
             .rsplit_once('/')
             .map_or("", |(series, _)| series)
             .to_owned();
-        self.made.push(Made {
+        self.made.push(MatrixPoint {
             job_text: scope.job_file(template)?,
             point: Point {
                 series,

@@ -13,7 +13,7 @@ use fathom_prepare::preparation::Preparation;
 use fathom_prepare::settings::{GuardPolicy, MeasureOrder, Overrides, RunSettings, settings};
 use fathom_suites::snia::SniaConfig;
 
-use crate::matrix::{self, Made};
+use crate::matrix::{self, MatrixPoint};
 use crate::{CampaignError, Folder, Only};
 
 mod budget;
@@ -182,7 +182,7 @@ fn choose_dut(
     PathBuf::from(dut)
 }
 
-fn step(made: Made, guard: bool, all: Option<bool>) -> CampaignStep {
+fn step(made: MatrixPoint, guard: bool, all: Option<bool>) -> CampaignStep {
     let job_file = PathBuf::from(format!("{}.ini", made.point.id));
     let checked = JobFile::parse(&made.job_text, &job_file, &|_| None);
     let load = Load::of(&checked.file.jobs());

@@ -90,7 +90,7 @@ fn lines(text: &str) -> impl Iterator<Item = (u32, &str)> {
 }
 
 /// Whether a text is an inventory: it begins with one of its sections.
-pub(super) fn is_one(text: &str) -> bool {
+pub(super) fn detect(text: &str) -> bool {
     lines(text)
         .next()
         .is_some_and(|(_, line)| matches!(line, "[hosts]" | "[all:vars]"))
@@ -340,7 +340,7 @@ mod tests {
         let text = "\n[hosts]\nlocalhost\n\n[all:vars]\nrun_basedir=\"/data/runs\"\n\
             run_storageclass=\"ocs-storagecluster-ceph-rbd\"\nbenchmark_role=\"bench_fioseq\"\n\
             bench_fioseq_ninstances=3\nbench_fioseq_servernodelabel=\"node-role.kubernetes.io/worker=''\"\n";
-        assert!(is_one(text));
+        assert!(detect(text));
         let given = read("inventory", text).unwrap();
         assert_eq!(given.ninstances, Some(3));
         assert_eq!(

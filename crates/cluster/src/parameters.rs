@@ -223,7 +223,7 @@ impl Given {
     /// What is wrong, with its line.
     pub fn read(path: &Path, text: &str) -> Result<Self, InputError> {
         let file = path.display().to_string();
-        if inventory::is_one(text) {
+        if inventory::detect(text) {
             return inventory::read(&file, text);
         }
         toml::from_str(text).map_err(|error| {

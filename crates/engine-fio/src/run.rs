@@ -239,7 +239,7 @@ impl FioRun<'_> {
                 self.hear_guard()?;
             }
             self.hear_hosts();
-            self.obey();
+            self.poll_stop();
             if self.end.is_some() {
                 let since = *ended_at.get_or_insert_with(Instant::now);
                 if since.elapsed() > OUTPUTS_WAIT {
@@ -489,7 +489,7 @@ impl FioRun<'_> {
     }
 
     /// Passes on what was asked of the run, and keeps its deadlines.
-    fn obey(&mut self) {
+    fn poll_stop(&mut self) {
         if self.end.is_some() {
             return;
         }

@@ -27,7 +27,7 @@ use fathom_model::{
 };
 
 pub use device::{Fail, SettlingRate, SimDevice, Stall, Swing};
-use life::{Life, LifeSoFar};
+use life::{Life, StateReplay};
 use rate::OfferedRate;
 
 use fathom_engine::requested::{bad, jobs};
@@ -75,8 +75,8 @@ impl Sim {
     ///
     /// # Errors
     /// The first event that cannot be read.
-    pub fn relive<E>(&self, events: impl IntoIterator<Item = Result<Event, E>>) -> Result<(), E> {
-        let mut so_far = LifeSoFar::new();
+    pub fn restore<E>(&self, events: impl IntoIterator<Item = Result<Event, E>>) -> Result<(), E> {
+        let mut so_far = StateReplay::new();
         for event in events {
             so_far.take(&self.device, &event?);
         }

@@ -38,7 +38,7 @@ impl Life {
 
 /// A life as far as the events of a run have told it.
 #[derive(Debug)]
-pub(super) struct LifeSoFar {
+pub(super) struct StateReplay {
     life: Life,
     /// The run's time, in ms.
     t_ms: u64,
@@ -52,7 +52,7 @@ pub(super) struct LifeSoFar {
     stage: Option<StageKind>,
 }
 
-impl LifeSoFar {
+impl StateReplay {
     pub(super) fn new() -> Self {
         Self {
             life: Life::new(),

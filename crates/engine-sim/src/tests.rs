@@ -183,7 +183,7 @@ fn a_life_is_taken_up_where_events_have_left_it() {
     let relived = |events: &[Event]| {
         let again = sim(DEVICE);
         let events = events.iter().cloned().map(Ok::<_, ()>);
-        again.relive(events).unwrap();
+        again.restore(events).unwrap();
         again
     };
     let again = relived(&events);

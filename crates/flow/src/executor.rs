@@ -250,8 +250,8 @@ impl<'f> Flow<'f> {
     /// What the job files want that are left, however it goes.
     fn wants(&self, history: &History) -> Result<Wants, RunError> {
         let mut wants = Wants::default();
-        for luck in [Case::Best, Case::Worst] {
-            wants.add_flow(self.script, (history, luck), &self.work_dir)?;
+        for case in [Case::Best, Case::Worst] {
+            wants.add_flow(self.script, (history, case), &self.work_dir)?;
         }
         for text in &self.engine_needs {
             let job = wants::read(text, Path::new("job")).map_err(RunError::Input)?;
@@ -369,8 +369,8 @@ impl<'f> Ready<'f> {
     }
 
     /// What is left to do.
-    pub fn left(&self, luck: Case) -> Vec<Task> {
-        outlook(self.flow.script, &self.past.history.resumed(), luck).0
+    pub fn left(&self, case: Case) -> Vec<Task> {
+        outlook(self.flow.script, &self.past.history.resumed(), case).0
     }
 
     /// Whether nothing is left to do, not even to write down that the run has ended.
@@ -522,7 +522,7 @@ impl<'f> Ready<'f> {
         // What an earlier start has written that was killed. What cannot be had is
         // told by `fathom ledger`.
         let _ = ledgers.catch_up();
-        past::relive(&self.checked.selected, self.flow.record.as_deref())?;
+        past::restore(&self.checked.selected, self.flow.record.as_deref())?;
         let writer = self.writer()?;
         let dir = writer.dir().to_owned();
         self.write_plan(&dir)?;

@@ -31,12 +31,12 @@ const SAMPLES: u64 = 3;
 const STAGES_MAX: usize = 100_000;
 
 /// The stages that are left after `history`, and how the flow ends.
-pub fn outlook(script: &dyn Script, history: &History, luck: Case) -> (Vec<Task>, Ending) {
-    lead(script, &mut history.clone(), luck)
+pub fn outlook(script: &dyn Script, history: &History, case: Case) -> (Vec<Task>, Ending) {
+    lead(script, &mut history.clone(), case)
 }
 
 /// As [`outlook`], and leaves the history as it will be then.
-pub fn lead(script: &dyn Script, history: &mut History, luck: Case) -> (Vec<Task>, Ending) {
+pub fn lead(script: &dyn Script, history: &mut History, case: Case) -> (Vec<Task>, Ending) {
     let mut tasks = Vec::new();
     for _ in 0..STAGES_MAX {
         let task = match script.next(history) {
@@ -83,14 +83,14 @@ pub fn lead(script: &dyn Script, history: &mut History, luck: Case) -> (Vec<Task
             stage: Box::new(task.stage.clone()),
         });
         let end = match &task.work {
-            Work::Settle(settle) if luck == Case::Worst && !settle.criteria.is_empty() => {
+            Work::Settle(settle) if case == Case::Worst && !settle.criteria.is_empty() => {
                 StageEnd::NotAttained {
                     reason: "not steady".to_owned(),
                 }
             }
             Work::Cells(cells) => {
                 for cell in cells {
-                    measure(history, cell, luck);
+                    measure(history, cell, case);
                 }
                 StageEnd::Done
             }
@@ -109,8 +109,8 @@ pub fn lead(script: &dyn Script, history: &mut History, luck: Case) -> (Vec<Task
 
 /// The events of a cell that was measured: the same figure in each round, or one
 /// that doubles from round to round, which is never steady.
-fn measure(history: &mut History, cell: &RoundPoint, luck: Case) {
-    let doublings = match luck {
+fn measure(history: &mut History, cell: &RoundPoint, case: Case) {
+    let doublings = match case {
         Case::Best => 0,
         Case::Worst => cell.point.repetition.min(60),
     };
@@ -134,7 +134,7 @@ fn measure(history: &mut History, cell: &RoundPoint, luck: Case) {
         point: Some(Box::new(cell.point.clone())),
     });
     for second in 1..=SAMPLES {
-        let ios = match luck {
+        let ios = match case {
             Case::Best => 1000,
             Case::Worst => 1000 << second,
         };
@@ -147,7 +147,7 @@ fn measure(history: &mut History, cell: &RoundPoint, luck: Case) {
             ios,
             // How many nobody knows: what ends by them ends at once, or as late as
             // on the slowest disk.
-            bytes: match luck {
+            bytes: match case {
                 Case::Best => PLENTY_BYTES,
                 Case::Worst => least_of_cell(cell).div_ceil(SAMPLES),
             },
@@ -198,14 +198,14 @@ impl Work {
     }
 
     /// The time it takes, where that is known: a fill goes by the device's speed.
-    pub fn time(&self, luck: Case, speed: Option<Speed>) -> Option<Duration> {
+    pub fn time(&self, case: Case, speed: Option<Speed>) -> Option<Duration> {
         match self {
             Self::Act(act) => act.time(),
             Self::Fill(fill) => {
                 let speed = speed?.bytes_per_second().max(1) as f64;
                 Some(Duration::from_secs_f64(fill.bytes? as f64 / speed))
             }
-            Self::Settle(settle) if luck == Case::Worst => Some(settle.most),
+            Self::Settle(settle) if case == Case::Worst => Some(settle.most),
             Self::Job(step) => step.load.duration,
             _ => Some(self.least_time()),
         }
@@ -213,7 +213,7 @@ impl Work {
 
     /// The most bytes it writes, where that is known: loads write as fast as the
     /// device takes it.
-    pub fn write_bytes(&self, luck: Case, speed: Option<Speed>) -> Option<u64> {
+    pub fn write_bytes(&self, case: Case, speed: Option<Speed>) -> Option<u64> {
         let at_speed = |time: Duration, share: f64| {
             let speed = speed?.bytes_per_second() as f64;
             Some((time.as_secs_f64() * speed * share) as u64)
@@ -221,7 +221,7 @@ impl Work {
         match self {
             Self::Act(act) => Some(act.bytes()),
             Self::Fill(fill) => fill.bytes,
-            Self::Settle(_) => at_speed(self.time(luck, speed)?, 1.0),
+            Self::Settle(_) => at_speed(self.time(case, speed)?, 1.0),
             Self::Cells(cells) => {
                 let each = cells.iter().map(|cell| match cell.write_share {
                     0.0 => Some(0),

@@ -14,11 +14,11 @@ use crate::identity::{self, UsedPaths};
 pub const COMMAND: &str = "run";
 
 /// Has a simulated device take up its life where a record to go on with has left it.
-pub fn relive(selected: &EngineHandle, record: Option<&Path>) -> Result<(), RecordError> {
+pub fn restore(selected: &EngineHandle, record: Option<&Path>) -> Result<(), RecordError> {
     let (EngineHandle::Sim(sim), Some(dir)) = (selected, record) else {
         return Ok(());
     };
-    sim.relive(Entries::open(dir)?.map(|entry| entry.map(|entry| entry.event)))
+    sim.restore(Entries::open(dir)?.map(|entry| entry.map(|entry| entry.event)))
 }
 
 /// A folder without links and dots, as far as it exists.

@@ -126,10 +126,10 @@ impl Wants {
     pub fn add_flow(
         &mut self,
         script: &dyn Script,
-        (history, luck): (&History, Case),
+        (history, case): (&History, Case),
         folder: &Path,
     ) -> Result<(), RunError> {
-        let tasks = outlook(script, history, luck).0;
+        let tasks = outlook(script, history, case).0;
         for task in &tasks {
             if let Work::Act(act) = &task.work {
                 self.made.extend(act.makes().map(Path::to_owned));

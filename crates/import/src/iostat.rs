@@ -44,7 +44,7 @@ pub struct IostatLog {
     pub has_zone: bool,
 }
 
-pub(super) fn is_one(head: &str) -> bool {
+pub(super) fn detect(head: &str) -> bool {
     let is_head = |line: &str| line.starts_with("Device") && line.contains("%util");
     head.starts_with("Linux ") && head.lines().any(is_head)
 }

@@ -173,10 +173,10 @@ pub fn read(bytes: &[u8]) -> Option<Result<ForeignResults, ForeignError>> {
 }
 
 fn tool_of(head: &str) -> Option<ForeignTool> {
-    if tkperf::is_one(head) {
+    if tkperf::detect(head) {
         return Some(ForeignTool::Tkperf);
     }
-    if iostat::is_one(head) {
+    if iostat::detect(head) {
         return Some(ForeignTool::Iostat);
     }
     let begin = head.trim_start();

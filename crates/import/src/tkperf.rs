@@ -44,7 +44,7 @@ type Rounds<T> = Vec<Vec<Vec<T>>>;
 /// Smallest, largest, mean.
 type Latencies = [f64; 3];
 
-pub(super) fn is_one(head: &str) -> bool {
+pub(super) fn detect(head: &str) -> bool {
     head.trim_start().starts_with('<')
         && (head.contains("<ioperfversion>") || head.contains("<roundmat>"))
 }

@@ -67,7 +67,9 @@ pub use log::{LogEntry, LogKind, PrioColumn};
 pub use node::{NodeSample, NodeUse, Volume};
 pub use phase::DevicePhase;
 pub use point::Point;
-pub use purge::{HiddenCapacity, Issued, PassedOver, Promise, PurgeDocument, Purged, Verification};
+pub use purge::{
+    ExpectedContent, HiddenCapacity, Issued, PassedOver, PurgeDocument, Purged, Verification,
+};
 pub use refusal::{RefusalDocument, RefusalFinding, Refused};
 pub use result::{Direction, DirectionResult, DiskUse, GroupResult, JobResult, Latency, Results};
 pub use sample::{Moments, Sample};

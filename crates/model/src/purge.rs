@@ -102,7 +102,7 @@ pub struct Issued {
 /// What the purge promised of a block that is read afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Promise {
+pub enum ExpectedContent {
     /// Nothing of the data; what is read instead is the device's own business.
     Gone,
     /// Zeros.
@@ -115,7 +115,7 @@ pub enum Promise {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Verification {
     /// What was promised.
-    pub promise: Promise,
+    pub promise: ExpectedContent,
     /// The number from which the places of the samples follow.
     pub seed: u64,
     /// Size of a sample in bytes.
@@ -154,9 +154,9 @@ impl Verification {
     pub fn held(&self) -> bool {
         let lost = self.kept + self.unreadable;
         let wrong = match self.promise {
-            Promise::Gone => 0,
-            Promise::Zeros => self.ones + self.written + self.other,
-            Promise::Written => self.zeros + self.ones + self.other,
+            ExpectedContent::Gone => 0,
+            ExpectedContent::Zeros => self.ones + self.written + self.other,
+            ExpectedContent::Written => self.zeros + self.ones + self.other,
         };
         self.samples > self.beyond && lost + wrong == 0
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use fathom_analysis::snia::{DriveClass, SniaTest};
 use fathom_campaign::error::{Fault, FilePosition, meant};
-use fathom_device::purge::Want;
+use fathom_device::purge::PurgeSettings;
 use fathom_device::{cdl, regular};
 use fathom_flow::error::RunError;
 use fathom_flow::xdg;
@@ -64,12 +64,12 @@ impl StudyPurge {
     ///
     /// # Errors
     /// A method that there is not: the plan is one of another Fathom.
-    pub fn want(&self) -> Result<Want, RunError> {
-        Ok(Want {
+    pub fn want(&self) -> Result<PurgeSettings, RunError> {
+        Ok(PurgeSettings {
             choice: self.method.parse().map_err(RunError::Input)?,
             check: !self.unchecked,
             samples: self.samples,
-            ..Want::default()
+            ..PurgeSettings::default()
         })
     }
 }
@@ -163,7 +163,7 @@ fn purge(node: &TomlNode) -> StudyPurge {
     let fields = StudyFields(node);
     StudyPurge {
         method: fields.text("purge").unwrap_or("auto").to_owned(),
-        samples: fields.whole("samples").unwrap_or(Want::SAMPLES),
+        samples: fields.whole("samples").unwrap_or(PurgeSettings::SAMPLES),
         unchecked: fields.is_on("unchecked"),
         reason: fields
             .text("reason")

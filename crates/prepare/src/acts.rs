@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fathom_device::command::{Issue, KernelDevices};
-use fathom_device::purge::{Purge, PurgeError, PurgeProgress, Want};
+use fathom_device::purge::{Purge, PurgeError, PurgeProgress, PurgeSettings};
 use fathom_device::safety::Confirmations;
 use fathom_device::{Health, Sys};
 use fathom_flow::{Act, ActionContext, ActionResult};
@@ -23,7 +23,7 @@ pub struct Purging {
     /// The device.
     pub dut: PathBuf,
     /// How.
-    pub want: Want,
+    pub want: PurgeSettings,
     /// The words that name the devices that may be destroyed.
     pub confirmed: Confirmations,
     /// Why, for the log and the ledger.
@@ -38,7 +38,7 @@ pub struct Purging {
 
 impl Purging {
     /// A purge of a device of this machine.
-    pub fn new(dut: &Path, want: Want, destroy: &[String], reason: &str) -> Self {
+    pub fn new(dut: &Path, want: PurgeSettings, destroy: &[String], reason: &str) -> Self {
         Self {
             dut: dut.to_owned(),
             want,

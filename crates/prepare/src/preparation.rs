@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fathom_device::purge::Want;
+use fathom_device::purge::PurgeSettings;
 use fathom_flow::error::RunError;
 use fathom_kconfig::Config;
 use fathom_model::DevicePhase;
@@ -18,7 +18,7 @@ pub struct Preparation {
     /// Whether it is waited until the device is energized.
     pub energize: bool,
     /// How it is purged; `None`: it is not.
-    pub purge: Option<Want>,
+    pub purge: Option<PurgeSettings>,
     /// How it is pre-conditioned; `None`: it is not.
     pub precondition: Option<PreconditionSettings>,
     /// Whether that is done also where it is needless.

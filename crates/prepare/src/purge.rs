@@ -7,7 +7,7 @@ use std::time::Duration;
 use fathom_device::command::Issue;
 use fathom_device::purge::{
     FormatNvm, OverwriteFill, Purge, PurgeError, PurgeMethod, PurgeMethods, PurgeProgress,
-    SanitizeAction, Want,
+    PurgeSettings, SanitizeAction,
 };
 use fathom_device::safety::Confirmations;
 use fathom_engine::Control;
@@ -28,16 +28,16 @@ use crate::symbols::SymbolReader;
 ///
 /// # Errors
 /// Values that cannot be used.
-pub fn wanted(config: &Config) -> Result<Option<Want>, RunError> {
+pub fn wanted(config: &Config) -> Result<Option<PurgeSettings>, RunError> {
     if !(config.is_on("STEADY_STATE_PROVISIONING") && config.is_on("PURGING")) {
         return Ok(None);
     }
     let samples = number(config, "PURGE_SAMPLES", 1 << 20)?;
-    Ok(Some(Want {
+    Ok(Some(PurgeSettings {
         choice: choice(config),
         format: format(config)?,
         check: config.is_on("PURGE_NVME_PURGE_VERIFY") || !config.is_on("PURGING_NVME"),
-        samples: samples.map_or(Want::SAMPLES, |samples| samples.max(1)),
+        samples: samples.map_or(PurgeSettings::SAMPLES, |samples| samples.max(1)),
     }))
 }
 

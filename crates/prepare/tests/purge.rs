@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use fathom_device::Sys;
 use fathom_device::command::{Command, Issue, KernelDevices, Reply};
-use fathom_device::purge::{FormatNvm, Purge, PurgeError, Want};
+use fathom_device::purge::{FormatNvm, Purge, PurgeError, PurgeSettings};
 use fathom_device::safety::Confirmations;
 use fathom_engine::Control;
 use fathom_kconfig::{Config, DiskFiles, Loader};
@@ -26,11 +26,11 @@ fn config(lines: &str) -> Config {
     config
 }
 
-fn want(lines: &str) -> Want {
+fn want(lines: &str) -> PurgeSettings {
     wanted(&config(lines)).unwrap().unwrap()
 }
 
-fn names(want: &Want) -> Vec<String> {
+fn names(want: &PurgeSettings) -> Vec<String> {
     want.choice
         .methods()
         .iter()
@@ -158,7 +158,7 @@ impl Issue for Liar {
 fn a_purge_is_logged_as_fio_tests_does_and_told_to_record_and_ledger() {
     let device = require!(LoopDevice::new(8 << 20));
     let folder = tempfile::tempdir().unwrap();
-    let want = Want {
+    let want = PurgeSettings {
         samples: 16,
         ..want("CONFIG_PURGE_METHOD_BLKDISCARD=y\n")
     };
@@ -189,7 +189,10 @@ fn a_purge_is_logged_as_fio_tests_does_and_told_to_record_and_ledger() {
     assert_eq!((events.len(), notes), (6, 3), "{events:?}");
 
     let lied = run.go(&Liar, &Control::default(), &mut |_| {});
-    assert!(matches!(lied, Err(PurgeError::Kept { .. })), "{lied:?}");
+    assert!(
+        matches!(lied, Err(PurgeError::DataRemains { .. })),
+        "{lied:?}"
+    );
     assert!(matches!(end(&lied), Some(StageEnd::Failed { .. })));
     assert_eq!(run.deed(&lied), Some(deed(false)));
 

@@ -1,7 +1,7 @@
 //! A purge as a person reads it.
 
 use fathom_model::purge::PurgeDocument;
-use fathom_model::{Promise, RunStatus, Verification, units};
+use fathom_model::{ExpectedContent, RunStatus, Verification, units};
 
 use fathom_sheet::style::{Style, Tone, wrap};
 
@@ -117,9 +117,9 @@ fn seen(seen: &Verification) -> Vec<(&'static str, String)> {
     say(seen.unreadable, "unreadable");
     say(seen.beyond, "beyond the new end");
     let promised = match seen.promise {
-        Promise::Gone => "promised: nothing of them",
-        Promise::Zeros => "promised: zeros",
-        Promise::Written => "promised: what was written over them",
+        ExpectedContent::Gone => "promised: nothing of them",
+        ExpectedContent::Zeros => "promised: zeros",
+        ExpectedContent::Written => "promised: what was written over them",
     };
     let samples = format!(
         "{} of {} written before, {} % of the device, read past the page cache",

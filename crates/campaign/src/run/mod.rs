@@ -41,7 +41,7 @@ mod script;
 mod spending;
 
 use guards::Guards;
-pub use multi_host::{Together, machines_of};
+pub use multi_host::{MultiHostCampaign, machines_of};
 use progress_log::ProgressLog;
 pub use records::{current, current_of, engine_of};
 pub use script::CampaignScript;

@@ -19,7 +19,7 @@ use crate::plan::ResolvedCampaign;
 /// The record that a campaign of several machines goes on with, and what of it
 /// is done again.
 #[derive(Debug, Default)]
-pub struct Together {
+pub struct MultiHostCampaign {
     record: Option<PathBuf>,
     /// Measurements in which not every machine had its whole part.
     again: BTreeSet<String>,
@@ -43,7 +43,7 @@ pub(super) fn must_be_of_one(header: &Header) -> Result<(), RunError> {
     }
 }
 
-impl Together {
+impl MultiHostCampaign {
     /// Finds the record to go on with, and what has to be measured again.
     ///
     /// # Errors

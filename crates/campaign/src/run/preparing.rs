@@ -140,7 +140,7 @@ impl Maker<'_> {
 impl ResolvedCampaign {
     /// The stages that make the device ready, of a campaign that begins, each
     /// with its phase, if it goes so. The device need not be there.
-    pub fn stages(&self, luck: Case) -> Vec<(DevicePhase, Task)> {
+    pub fn stages(&self, case: Case) -> Vec<(DevicePhase, Task)> {
         let dut = self.folder.join(&self.dut);
         let environment = fathom_device::environment(std::slice::from_ref(&dut));
         let target = environment.targets.first();
@@ -160,7 +160,7 @@ impl ResolvedCampaign {
         let preparations: Vec<_> = phases
             .filter_map(|phase| Some((phase, maker.script(phase, FoundPhase::default())?)))
             .collect();
-        all_stages(&tests, &preparations, History::default(), luck)
+        all_stages(&tests, &preparations, History::default(), case)
     }
 
     /// Why the SNIA tests that the configuration asks for are not among the
@@ -182,7 +182,7 @@ fn all_stages(
     tests: &[Snia],
     preparations: &[(DevicePhase, Precondition)],
     mut history: History,
-    luck: Case,
+    case: Case,
 ) -> Vec<(DevicePhase, Task)> {
     let tests = tests
         .iter()
@@ -191,7 +191,7 @@ fn all_stages(
     let scripts = tests.chain(preparations.map(|(phase, it)| (*phase, it as &dyn Script)));
     let mut all = Vec::new();
     for (phase, script) in scripts {
-        let (tasks, _) = lead(script, &mut history, luck);
+        let (tasks, _) = lead(script, &mut history, case);
         all.extend(tasks.into_iter().map(|task| (phase, task)));
     }
     all
@@ -235,9 +235,9 @@ impl ReadyCampaign<'_> {
 
     /// The stages that will be done before the points that are left, each with
     /// its phase, if it goes so: those of the SNIA tests, which purge, come first.
-    pub fn stages(&self, luck: Case) -> Vec<(DevicePhase, Task)> {
+    pub fn stages(&self, case: Case) -> Vec<(DevicePhase, Task)> {
         let history = self.past.history.resumed();
-        all_stages(&self.snia, &self.preparations(), history, luck)
+        all_stages(&self.snia, &self.preparations(), history, case)
     }
 
     /// Why nothing more can be measured: the device was led to what is left and

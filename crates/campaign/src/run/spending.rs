@@ -39,7 +39,7 @@ impl<'p> ReadyCampaign<'p> {
             (step.duration, step.write_most(self.speed))
         });
         let points: Vec<_> = points.collect();
-        let cost = |luck| Cost::of_parts(self.stage_parts(luck).chain(points.iter().copied()));
+        let cost = |case| Cost::of_parts(self.stage_parts(case).chain(points.iter().copied()));
         // Nobody knows when a device will be steady: what it takes at most, or, where
         // that has no bound, at least.
         let (least, mut cost) = (cost(Case::Best), cost(Case::Worst));
@@ -60,13 +60,13 @@ impl<'p> ReadyCampaign<'p> {
     /// Time and bytes of the stages that make the device ready, if it goes so.
     fn stage_parts(
         &self,
-        luck: Case,
+        case: Case,
     ) -> impl Iterator<Item = (Option<Duration>, Option<u64>)> + use<> {
-        let stages = self.stages(luck).into_iter();
+        let stages = self.stages(case).into_iter();
         let speed = self.speed;
         stages.map(move |(_, task)| {
-            let time = task.work.time(luck, speed);
-            (time, task.work.write_bytes(luck, speed))
+            let time = task.work.time(case, speed);
+            (time, task.work.write_bytes(case, speed))
         })
     }
 

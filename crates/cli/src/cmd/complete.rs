@@ -33,11 +33,11 @@ use super::quick::{shelf, xdg};
 pub const VARIABLE: &str = "FATHOM_COMPLETE";
 
 /// A value, and what is said of it.
-type Offer = (String, Option<String>);
+type Candidate = (String, Option<String>);
 
 /// The command (empty for any), the argument's name in its definition or its value's in
 /// the help, and where the values come from.
-type Row = (&'static str, &'static str, fn() -> Vec<Offer>);
+type Row = (&'static str, &'static str, fn() -> Vec<Candidate>);
 
 /// What is offered. No value of `--destroy`: who confirms types it.
 const VALUES: [Row; 16] = [
@@ -76,13 +76,15 @@ fn offered() -> Command {
     let hidden = command.get_subcommands().filter(|it| it.is_hide_set());
     let hidden: Vec<String> = hidden.map(|it| it.get_name().to_owned()).collect();
     let command = hidden.iter().enumerate().fold(command, |command, (n, it)| {
-        command.mut_subcommand(it, |_| Command::new(NOBODYS[n % NOBODYS.len()]).hide(true))
+        command.mut_subcommand(it, |_| {
+            Command::new(PLACEHOLDERS[n % PLACEHOLDERS.len()]).hide(true)
+        })
     });
     command.mut_subcommands(with_values)
 }
 
 /// What nobody types: a hidden name is offered where nothing else begins so.
-const NOBODYS: [&str; 16] = [
+const PLACEHOLDERS: [&str; 16] = [
     "\u{1}a", "\u{1}b", "\u{1}c", "\u{1}d", "\u{1}e", "\u{1}f", "\u{1}g", "\u{1}h", "\u{1}i",
     "\u{1}j", "\u{1}k", "\u{1}l", "\u{1}m", "\u{1}n", "\u{1}o", "\u{1}p",
 ];
@@ -93,7 +95,7 @@ fn with_values(command: Command) -> Command {
     let command = command.mut_args(|arg| {
         if arg.is_hide_set() && arg.get_long().is_some() {
             hidden += 1;
-            return arg.long(NOBODYS[(hidden - 1) % NOBODYS.len()]);
+            return arg.long(PLACEHOLDERS[(hidden - 1) % PLACEHOLDERS.len()]);
         }
         let found = VALUES.iter().find(|it| is_of(&arg, &name, it));
         match found {
@@ -120,7 +122,7 @@ fn is_of(arg: &Arg, command: &str, row: &Row) -> bool {
 }
 
 /// Those that begin as what is typed does, as the shell is to write them.
-fn matching(values: Vec<Offer>, typed: &OsStr) -> Vec<CompletionCandidate> {
+fn matching(values: Vec<Candidate>, typed: &OsStr) -> Vec<CompletionCandidate> {
     let typed = typed.to_string_lossy();
     let plain = typed.replace('\\', "");
     let fitting = values
@@ -157,7 +159,7 @@ fn given(option: &str) -> Option<String> {
     separate.or_else(|| words.iter().find_map(joined))
 }
 
-fn runs() -> Vec<Offer> {
+fn runs() -> Vec<Candidate> {
     let dir = given("--runs").map_or_else(|| PathBuf::from(RUNS), PathBuf::from);
     let dir = match given("-C") {
         Some(campaign) => Path::new(&campaign).join(dir),
@@ -173,7 +175,7 @@ fn runs() -> Vec<Offer> {
 }
 
 /// Those that hold something; partitions are no drives.
-fn devices() -> Vec<Offer> {
+fn devices() -> Vec<Candidate> {
     let disks = Sys::live().disks().into_iter();
     let disks = disks.filter(|disk| disk.size_bytes() > 0);
     let offers = disks.map(|disk| {
@@ -189,7 +191,7 @@ fn devices() -> Vec<Offer> {
 }
 
 /// Tests, folders and series of the campaign here.
-fn parts() -> Vec<Offer> {
+fn parts() -> Vec<Candidate> {
     let campaign = CampaignArgs {
         dir: given("-C").map_or_else(|| PathBuf::from("."), PathBuf::from),
         only: Vec::new(),
@@ -206,11 +208,11 @@ fn parts() -> Vec<Offer> {
     plain(parts)
 }
 
-fn groups() -> Vec<Offer> {
+fn groups() -> Vec<Candidate> {
     plain(quick::known(xdg::groups_dir().as_deref()))
 }
 
-fn quick_tests() -> Vec<Offer> {
+fn quick_tests() -> Vec<Candidate> {
     let group = given("--group").unwrap_or_else(|| quick::DEFAULT_GROUP.to_owned());
     let Ok(group) = SeriesGroup::find(&group, xdg::groups_dir().as_deref()) else {
         return Vec::new();
@@ -219,19 +221,19 @@ fn quick_tests() -> Vec<Offer> {
     plain(tests.map(|test| test.name).chain(["cleanup".to_owned()]))
 }
 
-fn baselines() -> Vec<Offer> {
+fn baselines() -> Vec<Candidate> {
     let all = shelf().list().unwrap_or_default();
     all.into_iter()
         .map(|one| (one.name, Some(one.about)))
         .collect()
 }
 
-fn purge_methods() -> Vec<Offer> {
+fn purge_methods() -> Vec<Candidate> {
     let all = PurgeMethod::all().map(|method| method.to_string());
     plain(["auto".to_owned()].into_iter().chain(all))
 }
 
-fn defconfigs() -> Vec<Offer> {
+fn defconfigs() -> Vec<Candidate> {
     let dir = given("-C").unwrap_or_else(|| ".".to_owned());
     let folder = Folder::open(Path::new(&dir));
     let all = folder.and_then(|folder| folder.all_defconfigs());
@@ -239,12 +241,12 @@ fn defconfigs() -> Vec<Offer> {
     all.unwrap_or_default().iter().map(offer).collect()
 }
 
-fn shipped_defconfigs() -> Vec<Offer> {
+fn shipped_defconfigs() -> Vec<Candidate> {
     plain(shipped::defconfigs().map(|(name, _)| name.to_owned()))
 }
 
 /// fio's, where it is installed, and those of the native engine.
-fn io_engines() -> Vec<Offer> {
+fn io_engines() -> Vec<Candidate> {
     let of_fio = Program::find(None).ok();
     let of_fio = of_fio.and_then(|fio| inventory::engine_names(&fio).ok());
     let own = fathom_engine_native::io_engines().map(str::to_owned);
@@ -252,7 +254,7 @@ fn io_engines() -> Vec<Offer> {
     plain(all)
 }
 
-fn plain(values: impl IntoIterator<Item = String>) -> Vec<Offer> {
+fn plain(values: impl IntoIterator<Item = String>) -> Vec<Candidate> {
     values.into_iter().map(|value| (value, None)).collect()
 }
 

@@ -9,7 +9,7 @@ use fathom_flow::{Ending, Finish, Ready};
 use fathom_model::Exit;
 
 use super::failed;
-use super::screen::{Begun, Observer, observed};
+use super::screen::{Observer, OnStart, observed};
 use super::{Global, dry};
 use crate::{out, signals};
 
@@ -54,7 +54,7 @@ pub trait Prepared: Sized {
     fn run(
         self,
         control: &Control,
-        begun: Begun<'_>,
+        begun: OnStart<'_>,
         observer: Observer<'_>,
     ) -> Result<Finish, RunError>;
 }
@@ -79,7 +79,7 @@ impl Prepared for Ready<'_> {
     fn run(
         self,
         control: &Control,
-        begun: Begun<'_>,
+        begun: OnStart<'_>,
         observer: Observer<'_>,
     ) -> Result<Finish, RunError> {
         Ready::run(self, control, begun, observer)

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_model::environment::BlockDevice;
-use fathom_model::{HiddenCapacity, Promise};
+use fathom_model::{ExpectedContent, HiddenCapacity};
 
 use super::PurgeError;
 use super::ata::Ata;
 use super::hidden;
-use super::method::{OverwriteFill, PurgeMethod, SanitizeAction, Want};
+use super::method::{OverwriteFill, PurgeMethod, PurgeSettings, SanitizeAction};
 use super::nvme::{self, Nvme};
 use super::scsi::Scsi;
 use crate::command::Issue;
@@ -61,13 +61,13 @@ pub struct Other {
 
 /// One way, and whether the device can go it.
 #[derive(Debug, Clone)]
-pub struct Offer {
+pub struct MethodSupport {
     /// The way.
     pub method: PurgeMethod,
     /// Why the device cannot; `None`: it can.
     pub against: Option<String>,
     /// What would be read afterwards.
-    pub promise: Promise,
+    pub promise: ExpectedContent,
     /// Other namespaces whose data it takes away as well.
     pub touches: Vec<Other>,
     /// How long the device itself expects it to take.
@@ -128,7 +128,7 @@ impl Capabilities {
 
     /// Every way, in the order in which `auto` takes the first possible one;
     /// those of other kinds of device are left out.
-    pub fn offers(&self, want: &Want) -> Vec<Offer> {
+    pub fn offers(&self, want: &PurgeSettings) -> Vec<MethodSupport> {
         PurgeMethod::all()
             .filter(|&method| self.is_of_kind(method))
             .map(|method| self.offer(method, want))
@@ -151,8 +151,8 @@ impl Capabilities {
     }
 
     /// One way.
-    pub fn offer(&self, method: PurgeMethod, want: &Want) -> Offer {
-        Offer {
+    pub fn offer(&self, method: PurgeMethod, want: &PurgeSettings) -> MethodSupport {
+        MethodSupport {
             method,
             against: self.against(method, want),
             promise: self.promise(method),
@@ -163,7 +163,7 @@ impl Capabilities {
 
     /// Why the device cannot; whether the settings of a format are right is not
     /// asked here.
-    fn against(&self, method: PurgeMethod, want: &Want) -> Option<String> {
+    fn against(&self, method: PurgeMethod, want: &PurgeSettings) -> Option<String> {
         if let Some(partition) = self.device.partition.as_ref().filter(|_| method.is_whole()) {
             return Some(format!(
                 "acts on the whole device /dev/{}, of which {} is a part",
@@ -214,7 +214,7 @@ impl Capabilities {
     /// by name only.
     fn scsi_can(
         &self,
-        want: &Want,
+        want: &PurgeSettings,
         can: impl Fn(&Scsi) -> Option<bool>,
     ) -> Result<(), &'static str> {
         match &self.scsi {
@@ -231,19 +231,19 @@ impl Capabilities {
 
     /// What a block reads as afterwards. Formats and erasures leave that to the
     /// drive (NVMe 5.14: "indeterminate").
-    fn promise(&self, method: PurgeMethod) -> Promise {
+    fn promise(&self, method: PurgeMethod) -> ExpectedContent {
         match method {
-            PurgeMethod::Overwrite(OverwriteFill::Random) => Promise::Written,
+            PurgeMethod::Overwrite(OverwriteFill::Random) => ExpectedContent::Written,
             PurgeMethod::Overwrite(OverwriteFill::Zeros)
             | PurgeMethod::NvmeSanitize(SanitizeAction::Overwrite)
             | PurgeMethod::AtaSanitize(SanitizeAction::Overwrite)
-            | PurgeMethod::ScsiSanitize(SanitizeAction::Overwrite) => Promise::Zeros,
-            PurgeMethod::Discard { .. } if self.discard.zeros => Promise::Zeros,
-            _ => Promise::Gone,
+            | PurgeMethod::ScsiSanitize(SanitizeAction::Overwrite) => ExpectedContent::Zeros,
+            PurgeMethod::Discard { .. } if self.discard.zeros => ExpectedContent::Zeros,
+            _ => ExpectedContent::Gone,
         }
     }
 
-    fn touches(&self, method: PurgeMethod, want: &Want) -> Vec<Other> {
+    fn touches(&self, method: PurgeMethod, want: &PurgeSettings) -> Vec<Other> {
         let wide = match (method, &self.nvme) {
             (PurgeMethod::NvmeFormat, Some(nvme)) => nvme.format_is_wide(&want.format),
             (PurgeMethod::NvmeSanitize(_), Some(_)) => true,

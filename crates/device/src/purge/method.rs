@@ -243,7 +243,7 @@ impl FormatNvm {
 
 /// What is wanted of a purge.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Want {
+pub struct PurgeSettings {
     /// The ways to choose from.
     pub choice: PurgeMethods,
     /// Settings of `nvme-format`.
@@ -258,13 +258,13 @@ pub struct Want {
     pub samples: u64,
 }
 
-impl Want {
+impl PurgeSettings {
     /// Samples when nothing else is asked for: left-overs of 0.45 % of a device
     /// are found with a probability of 99 %, in seconds on a hard disk.
     pub const SAMPLES: u64 = 1024;
 }
 
-impl Default for Want {
+impl Default for PurgeSettings {
     fn default() -> Self {
         Self {
             choice: PurgeMethods::default(),

@@ -2,7 +2,7 @@
 //! whether it is.
 //!
 //! What a device can do is asked first ([`Capabilities`]). A [`Purge`] is one
-//! way of all, chosen or named ([`Want`]), as steps that can be shown before
+//! way of all, chosen or named ([`PurgeSettings`]), as steps that can be shown before
 //! they are done. Everything goes by [`crate::command`], but for the blocks that
 //! Fathom writes itself. Known content is written first and looked for
 //! afterwards: no exit status and no answer of a device is believed.
@@ -21,11 +21,13 @@ mod verify;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use fathom_model::{Exit, Issued, Promise, Purged};
+use fathom_model::{Exit, ExpectedContent, Issued, Purged};
 
 pub use ata::{Ata, PASSWORD};
-pub use capabilities::{Capabilities, Discard, Offer, Other};
-pub use method::{AUTO, FormatNvm, OverwriteFill, PurgeMethod, PurgeMethods, SanitizeAction, Want};
+pub use capabilities::{Capabilities, Discard, MethodSupport, Other};
+pub use method::{
+    AUTO, FormatNvm, OverwriteFill, PurgeMethod, PurgeMethods, PurgeSettings, SanitizeAction,
+};
 pub use nvme::{Controller, LbaFormat, Namespace, Nvme};
 pub use run::PurgeProgress;
 pub use scsi::Scsi;
@@ -47,13 +49,13 @@ pub struct Purge {
     /// The way that was taken.
     pub method: PurgeMethod,
     /// What is read afterwards.
-    pub promise: Promise,
+    pub promise: ExpectedContent,
     /// Ways for this kind of device that come before it and were passed over,
     /// with the reason.
     pub passed_over: Vec<(PurgeMethod, String)>,
     /// Other namespaces whose data it takes away as well.
     pub touches: Vec<Other>,
-    want: Want,
+    want: PurgeSettings,
     sys: Sys,
     steps: Vec<PurgeStep>,
     undo: Option<PurgeUndo>,
@@ -114,7 +116,7 @@ pub enum PurgeError {
     },
     /// It was done, and data are still there.
     #[error("{}", kept(.path, .purged))]
-    Kept {
+    DataRemains {
         /// The device.
         path: PathBuf,
         /// What was done and found.
@@ -149,7 +151,7 @@ impl PurgeError {
         match self {
             Self::Device { what, .. } => Some(what.clone()),
             Self::Io { doing, source, .. } => Some(format!("{doing}: {source}")),
-            Self::Kept { .. } => Some("the device said that it was done".to_owned()),
+            Self::DataRemains { .. } => Some("the device said that it was done".to_owned()),
             _ => None,
         }
     }
@@ -160,7 +162,7 @@ impl PurgeError {
             Self::NotADevice { .. } | Self::Refused(_) => Exit::Refused,
             Self::Cannot { .. } => Exit::Missing,
             Self::Settings { .. } => Exit::Input,
-            Self::Device { .. } | Self::Io { .. } | Self::Kept { .. } => Exit::Failed,
+            Self::Device { .. } | Self::Io { .. } | Self::DataRemains { .. } => Exit::Failed,
             Self::Stopped { .. } => Exit::Interrupted,
         }
     }
@@ -183,9 +185,9 @@ fn kept(path: &Path, purged: &Purged) -> String {
     };
     say(found.kept, "still hold what was written before");
     say(found.unreadable, "cannot be read");
-    if found.promise != Promise::Gone {
+    if found.promise != ExpectedContent::Gone {
         let promised = match found.promise {
-            Promise::Zeros => "are not the zeros that were promised",
+            ExpectedContent::Zeros => "are not the zeros that were promised",
             _ => "are not what was written over them",
         };
         say(
@@ -193,7 +195,7 @@ fn kept(path: &Path, purged: &Purged) -> String {
                 - found.kept
                 - found.unreadable
                 - found.beyond
-                - if found.promise == Promise::Zeros {
+                - if found.promise == ExpectedContent::Zeros {
                     found.zeros
                 } else {
                     found.written
@@ -228,7 +230,12 @@ impl Purge {
     /// # Errors
     /// [`PurgeError::NotADevice`], [`PurgeError::Cannot`],
     /// [`PurgeError::Settings`].
-    pub fn new(sys: &Sys, issue: &dyn Issue, want: &Want, path: &Path) -> Result<Self, PurgeError> {
+    pub fn new(
+        sys: &Sys,
+        issue: &dyn Issue,
+        want: &PurgeSettings,
+        path: &Path,
+    ) -> Result<Self, PurgeError> {
         let capabilities = Capabilities::find(sys, issue, path)?;
         let mut passed_over = Vec::new();
         for &method in want.choice.methods() {
@@ -266,7 +273,7 @@ impl Purge {
         let methods = self.want.choice.methods().iter().copied();
         let rest = methods.skip_while(|method| *method != self.method).skip(1);
         let rest: Vec<PurgeMethod> = rest.filter(|_| !writes).collect();
-        let want = Want {
+        let want = PurgeSettings {
             choice: PurgeMethods::of((!rest.is_empty()).then_some(rest)?),
             ..self.want.clone()
         };
@@ -277,8 +284,8 @@ impl Purge {
     fn of(
         sys: &Sys,
         capabilities: Capabilities,
-        offer: Offer,
-        want: &Want,
+        offer: MethodSupport,
+        want: &PurgeSettings,
         passed_over: Vec<(PurgeMethod, String)>,
     ) -> Result<Self, PurgeError> {
         let path = capabilities.path.clone();

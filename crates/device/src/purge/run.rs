@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use fathom_model::{Issued, PassedOver, Promise, Purged};
+use fathom_model::{ExpectedContent, Issued, PassedOver, Purged};
 
 use super::method::OverwriteFill;
 use super::steps::{DISCARD_STEP, PurgeStep, StepAction, WRITE_STEP};
@@ -71,7 +71,7 @@ impl Purge {
     /// taken cannot be stopped.
     ///
     /// # Errors
-    /// What went wrong; [`PurgeError::Kept`] when all was done and data are
+    /// What went wrong; [`PurgeError::DataRemains`] when all was done and data are
     /// still there.
     pub fn run(
         &self,
@@ -156,7 +156,7 @@ impl PurgeRun<'_> {
         };
         match purged.verification.held() {
             true => Ok(purged),
-            false => Err(PurgeError::Kept {
+            false => Err(PurgeError::DataRemains {
                 path: self.path().to_owned(),
                 purged: Box::new(purged),
             }),
@@ -176,7 +176,7 @@ impl PurgeRun<'_> {
         } = self.purge;
         let block = capabilities.device.logical_block_bytes;
         let size = (capabilities.size_bytes, block);
-        let seen = samples.look(self.path(), size, Promise::Gone, None, &mut |_| {});
+        let seen = samples.look(self.path(), size, ExpectedContent::Gone, None, &mut |_| {});
         seen.is_ok_and(|seen| seen.kept == seen.samples)
     }
 

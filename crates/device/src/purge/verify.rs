@@ -11,7 +11,7 @@ use std::io;
 use std::path::Path;
 
 use fathom_model::mix::mix;
-use fathom_model::{Promise, Verification};
+use fathom_model::{ExpectedContent, Verification};
 
 use crate::direct::{self, Buffer, Direct};
 
@@ -143,7 +143,7 @@ impl Samples {
         &self,
         path: &Path,
         (size, block): (u64, u32),
-        promise: Promise,
+        promise: ExpectedContent,
         over: Option<u64>,
         part: &mut dyn FnMut(f64),
     ) -> io::Result<Verification> {
@@ -179,9 +179,9 @@ impl Samples {
             *count += 1;
             let as_promised = match (promise, found) {
                 (_, None | Some(SampleState::Kept)) => false,
-                (Promise::Gone, _) => true,
-                (Promise::Zeros, found) => found == Some(SampleState::Zeros),
-                (Promise::Written, found) => found == Some(SampleState::Written),
+                (ExpectedContent::Gone, _) => true,
+                (ExpectedContent::Zeros, found) => found == Some(SampleState::Zeros),
+                (ExpectedContent::Written, found) => found == Some(SampleState::Written),
             };
             if !as_promised && seen.broken_at.len() < TOLD_MAX {
                 seen.broken_at.push(at);
@@ -190,7 +190,7 @@ impl Samples {
         Ok(seen)
     }
 
-    fn nothing_seen(&self, promise: Promise) -> Verification {
+    fn nothing_seen(&self, promise: ExpectedContent) -> Verification {
         let strip = self.size.div_ceil(self.strips.max(1));
         Verification {
             promise,

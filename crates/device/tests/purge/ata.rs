@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fathom_device::command::{Command, CommandData, Reply};
 use fathom_device::purge::{PASSWORD, Purge};
-use fathom_model::{Exit, Promise};
+use fathom_model::{Exit, ExpectedContent};
 use fathom_testkit::{LoopDevice, require};
 
 use crate::purge::drive::{Drive, bad, good, opcode};
@@ -98,7 +98,7 @@ fn a_security_erase_sets_a_password_prepares_and_erases() {
         let offer = purge.capabilities.offer(purge.method, &want(method));
         assert_eq!(offer.estimate.unwrap().as_secs(), 60 * minutes);
         let done = run(&purge, &drive).unwrap();
-        assert_eq!(done.verification.promise, Promise::Gone);
+        assert_eq!(done.verification.promise, ExpectedContent::Gone);
         erase_is_exact(&drive.orders(), word0, minutes);
         let like = purge.like();
         assert!(
@@ -251,21 +251,21 @@ fn an_ata_sanitize_is_followed_by_its_registers() {
             0x12,
             0,
             [0x42, 0x72, 0, 0x45, 0, 0x6b],
-            Promise::Gone,
+            ExpectedContent::Gone,
         ),
         (
             "ata-sanitize-crypto",
             0x11,
             0,
             [0x43, 0x70, 0, 0x79, 0, 0x72],
-            Promise::Gone,
+            ExpectedContent::Gone,
         ),
         (
             "ata-sanitize-overwrite",
             0x14,
             1,
             [0, 0, 0x57, 0, 0x4f, 0],
-            Promise::Zeros,
+            ExpectedContent::Zeros,
         ),
     ] {
         let drive = drive(device.path(), &ABLE, going());

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use fathom_device::Sys;
 use fathom_device::command::{Command, Issue, KernelDevices};
-use fathom_device::purge::{Purge, PurgeError, PurgeProgress, Want};
+use fathom_device::purge::{Purge, PurgeError, PurgeProgress, PurgeSettings};
 use fathom_device::safety::Confirmations;
-use fathom_model::{Exit, Promise, Purged, Verification};
+use fathom_model::{Exit, ExpectedContent, Purged, Verification};
 use fathom_testkit::{LoopDevice, require};
 use tempfile::TempDir;
 
@@ -22,11 +22,11 @@ mod scsi;
 
 const SIZE: u64 = 16 << 20;
 
-fn want(method: &str) -> Want {
-    Want {
+fn want(method: &str) -> PurgeSettings {
+    PurgeSettings {
         choice: method.parse().unwrap(),
         samples: 64,
-        ..Want::default()
+        ..PurgeSettings::default()
     }
 }
 
@@ -44,13 +44,13 @@ fn run(purge: &Purge, issue: &dyn Issue) -> Result<Purged, PurgeError> {
 /// What was found by a purge that failed its verification.
 fn kept(done: Result<Purged, PurgeError>) -> Verification {
     match done {
-        Err(error @ PurgeError::Kept { .. }) => {
+        Err(error @ PurgeError::DataRemains { .. }) => {
             assert_eq!(error.exit(), Exit::Failed);
             assert!(
                 error.to_string().contains("did not do what it promised"),
                 "{error}"
             );
-            let PurgeError::Kept { purged, .. } = error else {
+            let PurgeError::DataRemains { purged, .. } = error else {
                 unreachable!("it was one a line ago")
             };
             purged.verification
@@ -74,10 +74,10 @@ fn on_loop(device: &LoopDevice, method: &str) -> Purge {
 fn a_loop_device_is_discarded_and_overwritten() {
     let device = require!(LoopDevice::new(SIZE));
     for (method, promise) in [
-        ("auto", Promise::Zeros),
-        ("overwrite", Promise::Zeros),
-        ("overwrite-random", Promise::Written),
-        ("blkdiscard", Promise::Zeros),
+        ("auto", ExpectedContent::Zeros),
+        ("overwrite", ExpectedContent::Zeros),
+        ("overwrite-random", ExpectedContent::Written),
+        ("blkdiscard", ExpectedContent::Zeros),
     ] {
         let purge = on_loop(&device, method);
         purge.check(&words(&[device.path()])).unwrap();
@@ -94,7 +94,7 @@ fn a_loop_device_is_discarded_and_overwritten() {
         assert_eq!(steps, purge.commands().len(), "{method}");
         let seen = &done.verification;
         assert_eq!(seen.promise, promise, "{method}: {seen:?}");
-        let as_promised = if promise == Promise::Zeros {
+        let as_promised = if promise == ExpectedContent::Zeros {
             seen.zeros
         } else {
             seen.written
@@ -163,7 +163,13 @@ fn files_and_what_is_not_there_are_refused() {
         Path::new("/dev/no-such-disk"),
         Path::new("/dev/null"),
     ] {
-        let error = Purge::new(&Sys::live(), &KernelDevices, &Want::default(), path).unwrap_err();
+        let error = Purge::new(
+            &Sys::live(),
+            &KernelDevices,
+            &PurgeSettings::default(),
+            path,
+        )
+        .unwrap_err();
         assert!(matches!(error, PurgeError::NotADevice { .. }), "{error:?}");
         assert_eq!(error.exit(), Exit::Refused);
         assert!(

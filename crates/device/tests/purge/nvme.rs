@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use fathom_device::command::{Command, CommandData, Played, Reply};
-use fathom_device::purge::{FormatNvm, Purge, PurgeError, Want};
-use fathom_model::{Exit, Promise};
+use fathom_device::purge::{FormatNvm, Purge, PurgeError, PurgeSettings};
+use fathom_model::{Exit, ExpectedContent};
 use fathom_testkit::{LoopDevice, require};
 
 use crate::purge::drive::{Drive, bad, good};
@@ -88,8 +88,8 @@ fn machine(device: &Path, other: Option<&Path>) -> Machine {
     machine
 }
 
-fn with(format: FormatNvm) -> Want {
-    Want {
+fn with(format: FormatNvm) -> PurgeSettings {
+    PurgeSettings {
         format,
         ..want("nvme-format")
     }
@@ -198,7 +198,7 @@ fn settings_that_the_drive_lacks_are_refused_before_anything_is_written() {
     let machine = machine(device.path(), None);
     let refused = |options: &str, fna: u8, check: bool| {
         let replies = [controller(fna, 0), namespace(0), list(&[3])].map(good);
-        let want = Want {
+        let want = PurgeSettings {
             check,
             ..with(settings(options))
         };
@@ -257,7 +257,10 @@ fn a_format_is_believed_by_its_blocks_alone() {
     let (honest, count) =
         purged(Drive::new(device.path(), answers(0, 0, &[3], done)).erasing_at(0x80));
     let honest = honest.unwrap();
-    assert_eq!((honest.verification.promise, count), (Promise::Gone, 1));
+    assert_eq!(
+        (honest.verification.promise, count),
+        (ExpectedContent::Gone, 1)
+    );
     assert_eq!(honest.verification.zeros, honest.verification.samples);
 
     let (liar, _) = purged(Drive::new(device.path(), answers(0, 0, &[3], done)));
@@ -313,9 +316,14 @@ fn a_sanitize_is_followed_to_its_end() {
     let machine = machine(device.path(), None);
     let going: &[(u16, u16)] = &[(0, 2), (0x8000, 2), (0xffff, 0x101)];
     for (method, dword10, promise, estimate) in [
-        ("nvme-sanitize-block", 2, Promise::Gone, Some(90)),
-        ("nvme-sanitize-crypto", 4, Promise::Gone, Some(2)),
-        ("nvme-sanitize-overwrite", 3 | 1 << 4, Promise::Zeros, None),
+        ("nvme-sanitize-block", 2, ExpectedContent::Gone, Some(90)),
+        ("nvme-sanitize-crypto", 4, ExpectedContent::Gone, Some(2)),
+        (
+            "nvme-sanitize-overwrite",
+            3 | 1 << 4,
+            ExpectedContent::Zeros,
+            None,
+        ),
     ] {
         let drive = Drive::new(device.path(), sanitizing(&[3], going, Reply::default()));
         let drive = drive.erasing_at(0x84);
@@ -432,7 +440,7 @@ fn other_namespaces_are_passed_over_where_there_is_a_choice() {
     ] {
         let plan = |method: &str| {
             let format = settings(options);
-            let want = Want {
+            let want = PurgeSettings {
                 format,
                 ..want(method)
             };

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fathom_device::command::{Command, CommandData, Reply};
 use fathom_device::purge::Purge;
-use fathom_model::{Exit, Promise};
+use fathom_model::{Exit, ExpectedContent};
 use fathom_testkit::{LoopDevice, require};
 
 use crate::purge::drive::{Drive, bad, good, opcode};
@@ -69,21 +69,21 @@ fn scsi_sanitizes_and_formats_are_followed_to_their_end() {
             sanitize(2, 0),
             CommandData::None,
             0x1b,
-            Promise::Gone,
+            ExpectedContent::Gone,
         ),
         (
             "scsi-sanitize-crypto",
             sanitize(3, 0),
             CommandData::None,
             0x1b,
-            Promise::Gone,
+            ExpectedContent::Gone,
         ),
         (
             "scsi-sanitize-overwrite",
             sanitize(1, 8),
             zeros,
             0x1b,
-            Promise::Zeros,
+            ExpectedContent::Zeros,
         ),
         // Protection of type 2 stays: FMTPINFO 11b.
         (
@@ -91,7 +91,7 @@ fn scsi_sanitizes_and_formats_are_followed_to_their_end() {
             vec![FORMAT_UNIT, 0xd0, 0, 0, 0, 0],
             header,
             0x04,
-            Promise::Gone,
+            ExpectedContent::Gone,
         ),
     ] {
         // Descriptor format says it in another place.

@@ -71,7 +71,7 @@ use engine_process::EngineProcess;
 use fathom_engine::checked::CheckedPaths;
 use fathom_engine::{Control, Engine, EngineError, Outcome, Request, Sink, requested};
 use files::FilePlace;
-use output::Keep;
+use output::ResultCapture;
 
 pub use crate::unsupported::Unsupported;
 pub use engine_process::entry;
@@ -161,7 +161,7 @@ impl Engine for Native {
             return Ok(Outcome::Interrupted);
         }
         let clock = self.anchor.clock();
-        let mut kept = Keep {
+        let mut kept = ResultCapture {
             sink,
             results: None,
         };

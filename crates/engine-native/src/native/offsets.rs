@@ -232,7 +232,7 @@ impl Distribution {
 
 /// Draws block numbers of `0..n` by a distribution, with repetition.
 #[derive(Debug, Clone)]
-pub(super) struct Draw {
+pub(super) struct OffsetSampler {
     n: u64,
     kind: OffsetKind,
     /// `None`: the most popular ones lie side by side.
@@ -256,7 +256,7 @@ enum OffsetKind {
     Zoned(Vec<(u8, u64, u64)>),
 }
 
-impl Draw {
+impl OffsetSampler {
     /// Of `n` blocks of `unit` bytes.
     pub(super) fn new(n: u64, unit: u64, distribution: &Distribution, seed: u64) -> Self {
         let scatter = Bijection::new(n, mix(seed, 11));
@@ -333,7 +333,7 @@ impl Draw {
     }
 }
 
-impl Draw {
+impl OffsetSampler {
     /// As gauss_next of lib/gauss.c: what goes beyond an end is halved until it does not,
     /// so that nothing piles up there.
     fn normal(&self, width: f64, rng: &mut Rng) -> u64 {
@@ -492,7 +492,7 @@ mod tests {
                 Distribution::Zoned(vec![(60, 10), (30, 20), (10, 70)]),
                 Distribution::ZonedBytes(vec![(60, 5000), (40, 40_000)]),
             ][which].clone();
-            let draw = Draw::new(n, 512, &distribution, seed);
+            let draw = OffsetSampler::new(n, 512, &distribution, seed);
             let mut rng = Rng::new(seed);
             for _ in 0..200 {
                 prop_assert!(draw.next(&mut rng) < n);
@@ -519,7 +519,7 @@ mod tests {
     }
 
     fn ranks(distribution: &Distribution, n: u64, draws: usize) -> Vec<u64> {
-        let draw = Draw::new(n, 1, distribution, 5);
+        let draw = OffsetSampler::new(n, 1, distribution, 5);
         let mut rng = Rng::new(17);
         let mut counts = vec![0u64; n as usize];
         for _ in 0..draws {
@@ -557,7 +557,7 @@ mod tests {
 
     #[test]
     fn zones_get_their_accesses() {
-        let draw = Draw::new(
+        let draw = OffsetSampler::new(
             1000,
             1,
             &Distribution::Zoned(vec![(60, 10), (30, 20), (10, 70)]),
@@ -571,7 +571,7 @@ mod tests {
     #[test]
     fn absolute_zones_get_their_accesses() {
         let zones = Distribution::ZonedBytes(vec![(70, 8192), (30, 65_536)]);
-        let draw = Draw::new(1000, 4096, &zones, 1);
+        let draw = OffsetSampler::new(1000, 4096, &zones, 1);
         let mut rng = Rng::new(2);
         let mut hits = [0u32; 1000];
         (0..100_000).for_each(|_| hits[draw.next(&mut rng) as usize] += 1);
@@ -587,7 +587,7 @@ mod tests {
             Distribution::Zipf(1.2, centre),
             Distribution::Pareto(0.2, centre),
         ] {
-            let draw = Draw::new(1000, 1, &distribution, 9);
+            let draw = OffsetSampler::new(1000, 1, &distribution, 9);
             let mut rng = Rng::new(2);
             let mut hits = [0u32; 1000];
             (0..50_000).for_each(|_| hits[draw.next(&mut rng) as usize] += 1);
@@ -600,7 +600,7 @@ mod tests {
     #[test]
     fn a_wide_normal_distribution_piles_up_nowhere() {
         for percent in [0.0, 10.0, 40.0, 99.0] {
-            let draw = Draw::new(1000, 1, &Distribution::Normal(percent, None), 9);
+            let draw = OffsetSampler::new(1000, 1, &Distribution::Normal(percent, None), 9);
             let mut rng = Rng::new(2);
             let mut hits = [0u32; 1000];
             (0..100_000).for_each(|_| hits[draw.next(&mut rng) as usize] += 1);

@@ -15,12 +15,12 @@ use super::results::BatchShares;
 use fathom_engine::{EngineError, Request, Sink};
 
 /// Hands events on and keeps the results at the end.
-pub(super) struct Keep<'s> {
+pub(super) struct ResultCapture<'s> {
     pub(super) sink: &'s mut dyn Sink,
     pub(super) results: Option<Results>,
 }
 
-impl Sink for Keep<'_> {
+impl Sink for ResultCapture<'_> {
     fn event(&mut self, event: Event) -> ControlFlow<()> {
         if let Event::Finished { results } = &event {
             self.results = Some(Results::clone(results));

@@ -2,9 +2,9 @@
 
 use super::files::MemberFiles;
 use super::job::{DirIndex, FileOrder, FileService, IoPattern, NativeJob, Sizes};
-use super::offsets::{Distribution, Draw, FreeMap, Permutation};
+use super::offsets::{Distribution, FreeMap, OffsetSampler, Permutation};
 use super::rng::{Rng, mix};
-use super::zones::{ZoneStep, Zones};
+use super::zones::{StridedZones, ZoneStep};
 
 /// One I/O to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,7 @@ enum Picker {
     },
     /// With repetition: blocks of `unit`.
     Again {
-        draw: Draw,
+        draw: OffsetSampler,
         unit: u32,
     },
 }
@@ -64,7 +64,7 @@ pub(super) struct IoSource {
     pattern: IoPattern,
     service: FileService,
     /// Which file it is the turn of, in parts of a file, where some are more popular.
-    popular: Option<Draw>,
+    popular: Option<OffsetSampler>,
     /// The last one, and how many more I/Os it has in a row.
     current: Option<usize>,
     in_row: u32,
@@ -73,20 +73,20 @@ pub(super) struct IoSource {
     /// `trimwrite`: the block that was trimmed and is to be written.
     rewrite: Option<NextIo>,
     /// `zonemode=strided`, of the only file.
-    zones: Option<Zones>,
+    zones: Option<StridedZones>,
     seed: u64,
 }
 
 impl IoSource {
     pub(super) fn new(job: &NativeJob, plan: &MemberFiles, seed: u64) -> Self {
         let zones = job.extent.zones.strided(plan.files.len());
-        let zones = zones.map(|of| Zones::new(of, plan.files[0].start, plan.files[0].end));
+        let zones = zones.map(|of| StridedZones::new(of, plan.files[0].start, plan.files[0].end));
         let files = plan
             .files
             .iter()
             .enumerate()
             .map(|(place, file)| {
-                let len = zones.as_ref().map_or(file.len, Zones::range);
+                let len = zones.as_ref().map_or(file.len, StridedZones::range);
                 let (pickers, picker_of) = pickers(&job.pattern, len, mix(seed, place as u64));
                 FileState {
                     start: file.start,
@@ -283,10 +283,10 @@ const FILE_PARTS: u64 = 1 << 10;
 const MOST_DRAWS: usize = 1000;
 
 /// What popular files are drawn by.
-fn popular(service: &FileService, files: usize, seed: u64) -> Option<Draw> {
+fn popular(service: &FileService, files: usize, seed: u64) -> Option<OffsetSampler> {
     match &service.order {
         FileOrder::Random(by) if *by != Distribution::Uniform => {
-            Some(Draw::in_order(files as u64 * FILE_PARTS, by, seed))
+            Some(OffsetSampler::in_order(files as u64 * FILE_PARTS, by, seed))
         }
         _ => None,
     }
@@ -342,7 +342,7 @@ fn picker(pattern: &IoPattern, dirs: &[DirIndex], len: u64, seed: u64) -> Picker
         let drawn = dirs.iter().map(|&dir| pattern.sizes_of(dir, true).min());
         let drawn = u64::from(drawn.max().unwrap_or(least));
         let blocks = len.saturating_sub(drawn) / u64::from(unit) + 1;
-        let draw = Draw::new(blocks, u64::from(unit), &pattern.distribution[dir], seed);
+        let draw = OffsetSampler::new(blocks, u64::from(unit), &pattern.distribution[dir], seed);
         return Picker::Again { draw, unit };
     }
     let blocks = (len / u64::from(least)).max(1);

@@ -21,14 +21,14 @@ pub(super) fn bump(cell: &AtomicU64, by: u64) {
 
 /// A latency histogram and the exact sum, minimum and maximum.
 #[derive(Debug)]
-pub(super) struct Cells {
+pub(super) struct AtomicHistogram {
     counts: Box<[AtomicU64]>,
     sum: AtomicU64,
     min: AtomicU64,
     max: AtomicU64,
 }
 
-impl Cells {
+impl AtomicHistogram {
     pub(super) fn new() -> Self {
         Self {
             counts: std::iter::repeat_with(|| AtomicU64::new(0))
@@ -83,7 +83,7 @@ impl Cells {
     }
 }
 
-/// A state of [`Cells`], or of several merged.
+/// A state of [`AtomicHistogram`], or of several merged.
 #[derive(Debug, Clone)]
 pub(super) struct LatencyReading {
     pub(super) histogram: Histogram,
@@ -118,13 +118,13 @@ impl LatencyReading {
 pub(super) struct DirStats {
     pub(super) bytes: AtomicU64,
     /// Completion latencies, one histogram for each priority the job uses.
-    pub(super) clat: Vec<Cells>,
-    pub(super) lat: Cells,
+    pub(super) clat: Vec<AtomicHistogram>,
+    pub(super) lat: AtomicHistogram,
     /// The same by priority, where the percentiles are to be of it; else empty.
-    pub(super) lat_of: Vec<Cells>,
-    pub(super) slat: Cells,
+    pub(super) lat_of: Vec<AtomicHistogram>,
+    pub(super) slat: AtomicHistogram,
     /// Under a rate: how far each I/O began behind its intended start.
-    pub(super) lag: Option<Cells>,
+    pub(super) lag: Option<AtomicHistogram>,
     pub(super) short: AtomicU64,
     /// I/Os that failed and were gone past.
     pub(super) errors: AtomicU64,
@@ -194,7 +194,7 @@ pub(super) struct WorkerStats {
     pub(super) completes: Batches,
     pub(super) dirs: [Option<DirStats>; 3],
     phase: AtomicU8,
-    pub(super) sync: Cells,
+    pub(super) sync: AtomicHistogram,
     /// I/Os that failed and were gone past.
     pub(super) errors: AtomicU64,
     /// The first of them, or the one that ended the job.
@@ -222,17 +222,21 @@ impl WorkerStats {
                     bytes: AtomicU64::new(0),
                     short: AtomicU64::new(0),
                     errors: AtomicU64::new(0),
-                    clat: std::iter::repeat_with(Cells::new).take(classes).collect(),
-                    lat: Cells::new(),
+                    clat: std::iter::repeat_with(AtomicHistogram::new)
+                        .take(classes)
+                        .collect(),
+                    lat: AtomicHistogram::new(),
                     lat_of: match classes > 1 && job.show.lat_percentiles {
-                        true => std::iter::repeat_with(Cells::new).take(classes).collect(),
+                        true => std::iter::repeat_with(AtomicHistogram::new)
+                            .take(classes)
+                            .collect(),
                         false => Vec::new(),
                     },
-                    slat: Cells::new(),
-                    lag: job.pace.is_rated().then(Cells::new),
+                    slat: AtomicHistogram::new(),
+                    lag: job.pace.is_rated().then(AtomicHistogram::new),
                 })
             }),
-            sync: Cells::new(),
+            sync: AtomicHistogram::new(),
             depths: Default::default(),
             submits: Batches::default(),
             completes: Batches::default(),
@@ -263,7 +267,7 @@ impl WorkerStats {
                 .chain(&dir.lat_of)
                 .chain([&dir.lat, &dir.slat])
                 .chain(lag)
-                .for_each(Cells::reset);
+                .for_each(AtomicHistogram::reset);
         }
         self.sync.reset();
         let batches = self.submits.0.iter().chain(&self.completes.0);
@@ -294,7 +298,7 @@ mod tests {
 
     #[test]
     fn cells_count_as_the_model_does() {
-        let cells = Cells::new();
+        let cells = AtomicHistogram::new();
         let mut exact = Histogram::new();
         for ns in (0..200u64).chain([999, 1 << 20, 1 << 34, 1 << 40, u64::MAX]) {
             cells.add(ns, 2);
@@ -316,7 +320,7 @@ mod tests {
 
     #[test]
     fn a_reader_gets_deltas_while_the_writer_goes_on() {
-        let cells = Cells::new();
+        let cells = AtomicHistogram::new();
         let before = cells.read();
         std::thread::scope(|scope| {
             scope.spawn(|| (0..100_000u64).for_each(|i| cells.add(i % 5000, 1)));

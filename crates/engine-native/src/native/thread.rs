@@ -124,7 +124,7 @@ fn take_share(member: &Member) -> Option<FlowShare> {
 
 /// How a worker ended and what its thread used (before it began, inside of it), or what
 /// kept it from beginning.
-type Lived = Result<(Option<Failure>, Usage), Failure>;
+type ThreadOutcome = Result<(Option<Failure>, Usage), Failure>;
 
 /// The whole life of a worker's thread.
 pub(super) fn run(start: WorkerStart) {
@@ -140,7 +140,7 @@ pub(super) fn run(start: WorkerStart) {
     let _ = tell.send((member, WorkerReport::Ended { failure, usage }));
 }
 
-fn live(start: WorkerStart) -> Lived {
+fn live(start: WorkerStart) -> ThreadOutcome {
     let WorkerStart {
         member,
         job,
@@ -234,7 +234,7 @@ fn with_backend(
     plans: &[FilePlan],
     worker: &mut Worker,
     ready: impl FnOnce(Option<&str>) -> Result<Usage, Failure>,
-) -> io::Result<Lived> {
+) -> io::Result<ThreadOutcome> {
     if job.queue.offload {
         return with_threads(job, targets, worker, ready);
     }
@@ -278,7 +278,7 @@ fn with_threads(
     targets: &[OpenFile],
     worker: &mut Worker,
     ready: impl FnOnce(Option<&str>) -> Result<Usage, Failure>,
-) -> io::Result<Lived> {
+) -> io::Result<ThreadOutcome> {
     let files = targets.to_vec();
     let queue = Queue {
         depth: 1,
@@ -331,7 +331,7 @@ fn start<B: Backend>(
     mut backend: B,
     worker: &mut Worker,
     ready: impl FnOnce(Option<&str>) -> Result<Usage, Failure>,
-) -> Lived {
+) -> ThreadOutcome {
     let before = ready(backend.note())?;
     Ok((worker.run(&mut backend), before))
 }

@@ -4,7 +4,7 @@ use super::job::ZoneOptions;
 
 /// Where the current zone is, and how much was done in it.
 #[derive(Debug)]
-pub(super) struct Zones {
+pub(super) struct StridedZones {
     options: ZoneOptions,
     /// Where the first zone begins, and where the file ends.
     first: u64,
@@ -24,7 +24,7 @@ pub(super) enum ZoneStep {
     From(u64),
 }
 
-impl Zones {
+impl StridedZones {
     /// The zones of a file that is used from `first` on and has this end.
     pub(super) fn new(options: ZoneOptions, first: u64, end: u64) -> Self {
         Self {
@@ -87,7 +87,7 @@ mod tests {
             skip,
             ..ZoneOptions::default()
         };
-        let mut zones = Zones::new(options.strided(1).unwrap(), 100, end);
+        let mut zones = StridedZones::new(options.strided(1).unwrap(), 100, end);
         let mut at = 100;
         let mut found = Vec::new();
         for _ in 0..8 {

@@ -202,7 +202,7 @@ pub fn read<C: Collect>(
             .read_to_end(&mut head)
             .map_err(failed)?;
         // What was issued in one part is completed in another.
-        if !is_gzip(&head) && !trace::is_one(&head) {
+        if !is_gzip(&head) && !trace::detect(&head) {
             return in_parts(path, &file, end, &head, options, collector);
         }
     }
@@ -281,7 +281,7 @@ fn in_sequence<C: Collect>(
             source,
         })?;
     head.drain(..marked(&head));
-    if trace::is_one(&head) {
+    if trace::detect(&head) {
         let mut lines = TraceLines::new(Cursor::new(head).chain(input));
         let mut log = of_lines(&mut lines, path, options, collector)?;
         log.traced = Some(lines.tally());

@@ -30,7 +30,7 @@ pub struct TraceTally {
 }
 
 /// Whether a text begins as blkparse's does.
-pub fn is_one(head: &[u8]) -> bool {
+pub fn detect(head: &[u8]) -> bool {
     let mut lines = head.split(|&byte| byte == b'\n').take(HEAD_LINES);
     lines.any(|line| TracedRequest::of(line).is_some())
 }

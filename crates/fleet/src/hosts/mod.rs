@@ -215,7 +215,7 @@ impl HostsRun<'_, '_> {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            self.obey();
+            self.poll_stop();
             self.ask();
             self.end_step();
             self.begin_step();
@@ -449,7 +449,7 @@ impl HostsRun<'_, '_> {
     }
 
     /// Passes a request to end on, and keeps deadlines.
-    fn obey(&mut self) {
+    fn poll_stop(&mut self) {
         let asked = self.control.stop_requests();
         // What keeps others from taking part is told too, before the first step.
         let all_told = self.has_begun || self.there().all(DrivenHost::is_at_gate);

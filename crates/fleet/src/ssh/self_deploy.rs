@@ -145,7 +145,7 @@ pub fn self_deploy(
     };
     let began = Instant::now();
     loop {
-        if far.obey(control, inbox.writer.is_some()) {
+        if far.poll_stop(control, inbox.writer.is_some()) {
             return inbox.cut(None, true, told);
         }
         let (limit, since) = match inbox.heard {
@@ -289,7 +289,7 @@ impl RemoteProcess {
     /// Hands a request to stop on; a second one, or one that is not followed,
     /// cuts the line, which ends the other side too. One that has not `begun` has
     /// nothing to report. Whether the line was cut.
-    fn obey(&mut self, control: &Control, begun: bool) -> bool {
+    fn poll_stop(&mut self, control: &Control, begun: bool) -> bool {
         if control.stop_requests() == 0 {
             return false;
         }

@@ -22,8 +22,8 @@ fn script(phase: DevicePhase) -> Precondition {
     }
 }
 
-fn ids(script: &Precondition, history: &History, luck: Case) -> (Vec<String>, Ending) {
-    let (tasks, ending) = outlook(script, history, luck);
+fn ids(script: &Precondition, history: &History, case: Case) -> (Vec<String>, Ending) {
+    let (tasks, ending) = outlook(script, history, case);
     (
         tasks.into_iter().map(|task| task.stage.id).collect(),
         ending,

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::rc::Rc;
 
-use fathom_device::purge::{PurgeMethods, Want};
+use fathom_device::purge::{PurgeMethods, PurgeSettings};
 use fathom_device::safety::Confirmations;
 use fathom_flow::device_state::{Judgement, WantedState};
 use fathom_flow::error::RunError;
@@ -129,7 +129,7 @@ impl Provision {
             && !self.how.no_purge
         {
             let want = preparation.purge.unwrap_or_default();
-            preparation.purge = Some(Want { choice, ..want });
+            preparation.purge = Some(PurgeSettings { choice, ..want });
         }
         Ok(preparation)
     }

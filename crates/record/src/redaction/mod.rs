@@ -56,7 +56,7 @@ impl Redaction {
         let mut left_out = Vec::new();
         for file in files(dir)? {
             if let Some(text) = text_of(&file)? {
-                self.0.overhear(&text);
+                self.0.learn_from_text(&text);
             }
         }
         let to = runs_dir.join(self.0.replace(&id_of(dir)));

@@ -80,7 +80,7 @@ const RELATIVE: [&str; 5] = ["path", "filename", "directory", "mount_point", "co
 const USER_OPTIONS: [&str; 3] = ["user", "username", "login"];
 /// Words that name nobody, or that a record itself is made of. Where one of them is a
 /// host's name it is replaced in the fields of hosts alone.
-const NOBODYS: [&str; 40] = [
+const COMMON_WORDS: [&str; 40] = [
     "localhost",
     "root",
     "host",
@@ -152,7 +152,7 @@ impl Pseudonyms {
                     Some(kind) => self.learn_word(kind, text),
                     None => {}
                 }
-                self.overhear(text);
+                self.learn_from_text(text);
             }
             Value::Array(all) => all.iter().for_each(|it| self.learn_in(it, key)),
             Value::Object(fields) => {
@@ -227,7 +227,7 @@ impl Pseudonyms {
     }
 
     /// Takes the users and hosts that a text speaks of.
-    pub(super) fn overhear(&mut self, text: &str) {
+    pub(super) fn learn_from_text(&mut self, text: &str) {
         for folder in ["home", "Users"] {
             let homes = text.match_indices(folder);
             for (at, _) in homes.filter(|&(at, _)| text[..at].ends_with('/')) {
@@ -279,7 +279,7 @@ impl Pseudonyms {
             .or_insert_with(|| pseudonym.to_owned());
         let is_telling = word.len() >= LENGTH_MIN
             && word.bytes().any(|c| !c.is_ascii_digit() && c != b'.')
-            && !NOBODYS.contains(&lower.as_str());
+            && !COMMON_WORDS.contains(&lower.as_str());
         // A serial number of digits alone is one when it is long.
         if !is_telling && word.len() < LENGTH_LONG {
             return;

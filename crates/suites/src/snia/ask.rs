@@ -6,7 +6,7 @@ use std::rc::Rc;
 use fathom_analysis::snia::{CacheSetting, DriveClass, Setup, SniaTest};
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
-use fathom_device::purge::{PurgeMethods, Want};
+use fathom_device::purge::{PurgeMethods, PurgeSettings};
 use fathom_engine_sim::Sim;
 use fathom_flow::error::RunError;
 use fathom_model::environment::BlockDevice;
@@ -94,12 +94,12 @@ impl Snia {
         destroy: &[String],
     ) -> Result<Self, RunError> {
         let named = ask.how.purge.as_ref().map(|name| name.parse());
-        let want = Want {
+        let want = PurgeSettings {
             choice: named
                 .transpose()
                 .map_err(RunError::Input)?
                 .unwrap_or_default(),
-            ..Want::default()
+            ..PurgeSettings::default()
         };
         let reason = format!(
             "fathom snia {} begins on a purged device",

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use fathom_analysis::snia::{DriveClass, Setup, SniaTest};
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
-use fathom_device::purge::Want;
+use fathom_device::purge::PurgeSettings;
 use fathom_flow::error::RunError;
 use fathom_kconfig::Config;
 use fathom_model::{Event, StageKind};
@@ -25,7 +25,7 @@ pub struct SniaConfig {
     /// fio's I/O engine.
     pub ioengine: String,
     /// How the device is purged; `None`: the configuration has it off.
-    pub purge: Option<Want>,
+    pub purge: Option<PurgeSettings>,
 }
 
 /// Where they are run.

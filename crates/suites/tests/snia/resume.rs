@@ -64,12 +64,12 @@ fn every_test_goes_on_wherever_it_was_stopped() {
 #[test]
 fn the_plan_knows_the_fewest_and_the_most_rounds() {
     let script = script(setup(SniaTest::Iops, &SniaChoices::default()));
-    let stages = |luck| outlook(&script, &fathom_flow::History::default(), luck).0;
+    let stages = |case| outlook(&script, &fathom_flow::History::default(), case).0;
     assert_eq!(stages(Case::Best).len(), 3 + 5);
     assert_eq!(stages(Case::Worst).len(), 3 + 25);
     // 4.7 h and 23.3 h of cells, without purge and fills.
-    let hours = |luck| {
-        let tasks = stages(luck);
+    let hours = |case| {
+        let tasks = stages(case);
         let time: std::time::Duration = tasks.iter().map(|task| task.work.least_time()).sum();
         time.as_secs_f64() / 3600.0
     };

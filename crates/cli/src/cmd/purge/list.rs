@@ -4,9 +4,11 @@ use std::path::Path;
 
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
-use fathom_device::purge::{Capabilities, Namespace, Offer, Other, Purge, PurgeStep, Want};
+use fathom_device::purge::{
+    Capabilities, MethodSupport, Namespace, Other, Purge, PurgeSettings, PurgeStep,
+};
 use fathom_model::environment::BlockDevice;
-use fathom_model::{Exit, HiddenCapacity, Promise, units};
+use fathom_model::{Exit, ExpectedContent, HiddenCapacity, units};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
 use fathom_sheet::style::{Style, Tone};
 use schemars::JsonSchema;
@@ -17,7 +19,12 @@ use crate::cmd::Global;
 use crate::out;
 
 /// Shows the ways to purge a device.
-pub fn show(global: &Global, sys: &Sys, want: &Want, device: &Path) -> anyhow::Result<Exit> {
+pub fn show(
+    global: &Global,
+    sys: &Sys,
+    want: &PurgeSettings,
+    device: &Path,
+) -> anyhow::Result<Exit> {
     let can = Capabilities::find(sys, &KernelDevices, device).map_err(failed)?;
     let offers = can.offers(want);
     if global.json {
@@ -59,7 +66,7 @@ struct ListedMethod<'c> {
     possible: bool,
     /// Why it is not possible.
     reason: Option<&'c str>,
-    promise: Promise,
+    promise: ExpectedContent,
     touches: Vec<TouchedNamespace<'c>>,
     /// What the device itself expects.
     estimate_s: Option<u64>,
@@ -83,7 +90,7 @@ struct ListedFormat {
 }
 
 impl<'c> ListedMethod<'c> {
-    fn of(offer: &'c Offer) -> Self {
+    fn of(offer: &'c MethodSupport) -> Self {
         Self {
             method: offer.method.to_string(),
             about: offer.method.about(),
@@ -117,15 +124,15 @@ fn formats(namespace: &Namespace) -> Vec<ListedFormat> {
     .collect()
 }
 
-fn promise(promise: Promise) -> &'static str {
+fn promise(promise: ExpectedContent) -> &'static str {
     match promise {
-        Promise::Gone => "data gone",
-        Promise::Zeros => "zeros",
-        Promise::Written => "these bytes",
+        ExpectedContent::Gone => "data gone",
+        ExpectedContent::Zeros => "zeros",
+        ExpectedContent::Written => "these bytes",
     }
 }
 
-fn text(can: &Capabilities, offers: &[Offer], style: Style) -> String {
+fn text(can: &Capabilities, offers: &[MethodSupport], style: Style) -> String {
     let name = style.paint(Tone::Strong, &can.path.display().to_string());
     let model = can
         .device
@@ -229,7 +236,7 @@ pub struct PurgePlan<'c> {
     /// As it was given.
     path: &'c Path,
     method: String,
-    promise: Promise,
+    promise: ExpectedContent,
     touches: Vec<TouchedNamespace<'c>>,
     steps: Vec<PlannedCommand>,
 }

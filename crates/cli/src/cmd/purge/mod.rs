@@ -10,7 +10,9 @@ use std::time::Duration;
 use clap::Parser as _;
 use fathom_device::Sys;
 use fathom_device::command::KernelDevices;
-use fathom_device::purge::{FormatNvm, Purge, PurgeError, PurgeMethod, PurgeProgress, Want};
+use fathom_device::purge::{
+    FormatNvm, Purge, PurgeError, PurgeMethod, PurgeProgress, PurgeSettings,
+};
 use fathom_device::safety::Confirmations;
 use fathom_engine::Control;
 use fathom_engine_native::Native;
@@ -102,7 +104,7 @@ pub struct PurgeRequest {
     #[command(flatten)]
     options: RunOptions,
     /// Blocks that get known content before and are looked for afterwards
-    #[arg(long, value_name = "N", default_value_t = Want::SAMPLES)]
+    #[arg(long, value_name = "N", default_value_t = PurgeSettings::SAMPLES)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     samples: u64,
     /// Have the device try a method, or settings, that it says it lacks
@@ -151,9 +153,9 @@ fn namespace(text: &str) -> Result<u32, String> {
 }
 
 impl PurgeRequest {
-    fn want(&self) -> anyhow::Result<Want> {
+    fn want(&self) -> anyhow::Result<PurgeSettings> {
         let format = &self.format;
-        Ok(Want {
+        Ok(PurgeSettings {
             choice: self.method.parse().map_err(usage)?,
             format: FormatNvm {
                 nsid: format.nsid,
@@ -239,7 +241,7 @@ fn refused(message: String) -> anyhow::Error {
 
 impl PurgeRequest {
     /// Settings of a format are for nothing where another way is taken.
-    fn check_format(&self, want: &Want, purge: &Purge) -> anyhow::Result<()> {
+    fn check_format(&self, want: &PurgeSettings, purge: &Purge) -> anyhow::Result<()> {
         let is_given = want.format != FormatNvm::default();
         if !is_given || purge.method == PurgeMethod::NvmeFormat {
             return Ok(());
@@ -454,7 +456,7 @@ fn document(
     };
     let purged = match done {
         Ok(purged) => Some(purged.clone()),
-        Err(PurgeError::Kept { purged, .. }) => Some((**purged).clone()),
+        Err(PurgeError::DataRemains { purged, .. }) => Some((**purged).clone()),
         Err(_) => None,
     };
     let passed_over = purge.passed_over.iter().map(|(method, reason)| PassedOver {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use fathom_campaign::plan::ResolvedCampaign;
-use fathom_campaign::run::{RunStart, Together};
+use fathom_campaign::run::{MultiHostCampaign, RunStart};
 use fathom_fleet::hosts::HostsJob;
 use fathom_flow::progress::Progress;
 use fathom_model::Exit;
@@ -37,7 +37,7 @@ pub fn go(global: &Global, flags: &Flags, begin: RunStart) -> anyhow::Result<Exi
     )])?;
     let plan = request.which.plan(&request.overrides())?;
     let runs_dir = request.which.runs_dir(global);
-    let together = Together::look(&plan, &runs_dir, begin, &names, request.retry_failed);
+    let together = MultiHostCampaign::look(&plan, &runs_dir, begin, &names, request.retry_failed);
     let together = together.map_err(failed)?;
     let mut variables = request.hosts.variables()?;
     variables.take(&flags.var, &names)?;

@@ -20,7 +20,7 @@ use super::drive::{Driven, Ended, Prepared, drive};
 use super::hosts::{HostArgs, HostVariables, usage};
 use super::planned::Start;
 use super::planned::{RequestKind, RunRequest};
-use super::screen::{Begun, Observer, summary};
+use super::screen::{Observer, OnStart, summary};
 use super::{ExitError, Global, failed, run_args, started, study};
 use crate::out;
 
@@ -258,7 +258,7 @@ impl Prepared for ReadyCampaign<'_> {
     fn run(
         self,
         control: &Control,
-        begun: Begun<'_>,
+        begun: OnStart<'_>,
         observer: Observer<'_>,
     ) -> Result<Finish, RunError> {
         ReadyCampaign::run(self, control, begun, observer)

@@ -37,14 +37,14 @@ pub struct Screen {
 }
 
 /// What a run calls with its record's folder before the first event.
-pub type Begun<'b> = &'b mut dyn FnMut(&Path);
+pub type OnStart<'b> = &'b mut dyn FnMut(&Path);
 /// What a run shows each event.
 pub type Observer<'o> = &'o mut dyn FnMut(&Event);
 
 /// Runs something before somebody's eyes.
 pub fn observed<T, E>(
     global: &Global,
-    run: impl FnOnce(Begun<'_>, Observer<'_>) -> Result<T, E>,
+    run: impl FnOnce(OnStart<'_>, Observer<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
     let screen: RefCell<Option<Screen>> = RefCell::new(None);
     let options = LiveOptions::new(global.quiet, global.color);
@@ -77,7 +77,7 @@ fn begun_unseen(global: &Global, record: &Path) {
 /// As [`observed`], of what has lines of its own where none can stay in place.
 pub fn observed_in_place<T, E>(
     global: &Global,
-    run: impl FnOnce(Begun<'_>, Observer<'_>) -> Result<T, E>,
+    run: impl FnOnce(OnStart<'_>, Observer<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
     observed(global, |begun, observer| {
         let in_place = LiveOptions::new(global.quiet, global.color).in_place();

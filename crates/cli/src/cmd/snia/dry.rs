@@ -19,7 +19,7 @@ pub struct Outlook {
 impl Outlook {
     /// Of what is left behind `history`.
     pub fn of(script: &Snia, history: &History, speed: Option<Speed>) -> Self {
-        let tasks = |luck| outlook(script, history, luck).0;
+        let tasks = |case| outlook(script, history, case).0;
         Self {
             best: tasks(Case::Best),
             worst: tasks(Case::Worst),
@@ -43,13 +43,13 @@ impl Outlook {
         self.cost(&self.worst, Case::Worst)
     }
 
-    fn cost(&self, tasks: &[Task], luck: Case) -> Cost {
+    fn cost(&self, tasks: &[Task], case: Case) -> Cost {
         let is_round = |task: &&Task| task.stage.kind == StageKind::Round;
         let (rounds, others): (Vec<&Task>, Vec<&Task>) = tasks.iter().partition(is_round);
-        let mut rounds = cost(&rounds, luck, self.speed);
-        let others = cost(&others, luck, self.speed);
+        let mut rounds = cost(&rounds, case, self.speed);
+        let others = cost(&others, case, self.speed);
         if let Some(most) = self.rounds_bytes_max
-            && (rounds.write_bytes > most || (luck == Case::Worst && rounds.unbounded > 0))
+            && (rounds.write_bytes > most || (case == Case::Worst && rounds.unbounded > 0))
         {
             rounds.write_bytes = most;
             rounds.unbounded = 0;
@@ -64,15 +64,15 @@ impl Outlook {
     }
 }
 
-fn cost(tasks: &[&Task], luck: Case, speed: Option<Speed>) -> Cost {
+fn cost(tasks: &[&Task], case: Case, speed: Option<Speed>) -> Cost {
     let mut cost = Cost::default();
     for task in tasks {
         cost.steps += 1;
-        match task.work.time(luck, speed) {
+        match task.work.time(case, speed) {
             Some(time) => cost.duration += time,
             None => cost.endless += 1,
         }
-        match task.work.write_bytes(luck, speed) {
+        match task.work.write_bytes(case, speed) {
             Some(bytes) => cost.write_bytes = cost.write_bytes.saturating_add(bytes),
             None => {
                 cost.unbounded += 1;

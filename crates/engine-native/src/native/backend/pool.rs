@@ -11,11 +11,11 @@ use std::time::Duration;
 use super::{Backend, CompletedIo, Io};
 
 /// An I/O on its way to a thread.
-struct Ticket(Io);
+struct QueuedIo(Io);
 
 // SAFETY: the pointer is to a slot that the worker does not touch before the
 // ticket's `CompletedIo`; the thread that has the ticket is its only user.
-unsafe impl Send for Ticket {}
+unsafe impl Send for QueuedIo {}
 
 /// What worker and threads share. Locks are the nature of what they stand for: it
 /// passes every request through one.
@@ -28,7 +28,7 @@ struct SharedQueue {
 /// I/Os in their order, and whether no more will come.
 #[derive(Default)]
 struct RequestLine {
-    waiting: Mutex<(VecDeque<Ticket>, bool)>,
+    waiting: Mutex<(VecDeque<QueuedIo>, bool)>,
     more: Condvar,
 }
 
@@ -114,7 +114,7 @@ impl Backend for IoPool {
             [one] => one,
             each => &each[io.file as usize],
         };
-        locked(&line.waiting).0.push_back(Ticket(io));
+        locked(&line.waiting).0.push_back(QueuedIo(io));
         line.more.notify_one();
     }
 

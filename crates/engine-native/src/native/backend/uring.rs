@@ -47,12 +47,12 @@ pub(in crate::native) struct FileCommands {
 
 /// The way into the kernel: the ring by its place among those that the thread has
 /// registered (since 5.18), which spares every call to look up and hold the descriptor.
-struct Door {
+struct RingFd {
     fd: RawFd,
     registered: Option<u32>,
 }
 
-impl Door {
+impl RingFd {
     /// Must be called by the thread that enters.
     fn of(fd: RawFd) -> Self {
         let mut door = Self {
@@ -109,7 +109,7 @@ impl Door {
     }
 }
 
-impl Drop for Door {
+impl Drop for RingFd {
     fn drop(&mut self) {
         // A registered ring outlives its descriptor.
         if let Some(offset) = self.registered {
@@ -123,11 +123,11 @@ impl Drop for Door {
 /// An io_uring of one worker.
 pub(in crate::native) struct Uring<C: RingCommands = FileCommands> {
     /// Closed before the ring.
-    door: Door,
+    door: RingFd,
     ring: IoUring<C::Request, C::Answer>,
     commands: C,
     /// Slots of I/Os that no entry can hold.
-    odd: Vec<u32>,
+    unencodable: Vec<u32>,
     note: Option<&'static str>,
     /// Pushed and not handed over.
     pending: usize,
@@ -182,10 +182,10 @@ impl<C: RingCommands> Uring<C> {
             Err(_) => (false, Some(NOT_REGISTERED)),
         };
         Ok(Self {
-            door: Door::of(ring.as_raw_fd()),
+            door: RingFd::of(ring.as_raw_fd()),
             ring,
             commands: commands(fixed_buffers),
-            odd: Vec::with_capacity(queue.depth as usize),
+            unencodable: Vec::with_capacity(queue.depth as usize),
             note,
             pending: 0,
             must_enter: deferred || queue.hipri,
@@ -418,7 +418,7 @@ impl<C: RingCommands> Backend for Uring<C> {
             }
         }
         let Some(entry) = self.commands.request(&io, flags) else {
-            return self.odd.push(io.slot);
+            return self.unencodable.push(io.slot);
         };
         // SAFETY: the entry's memory is a slot that nobody touches until it is done.
         while unsafe { self.ring.submission().push(&entry) }.is_err() {
@@ -448,9 +448,9 @@ impl<C: RingCommands> Backend for Uring<C> {
         wait: Option<Duration>,
         done: &mut Vec<CompletedIo>,
     ) -> io::Result<()> {
-        if !self.odd.is_empty() {
-            let few = self.odd.len().min(max);
-            done.extend(self.odd.drain(..few).map(|slot| CompletedIo {
+        if !self.unencodable.is_empty() {
+            let few = self.unencodable.len().min(max);
+            done.extend(self.unencodable.drain(..few).map(|slot| CompletedIo {
                 slot,
                 result: -i64::from(libc::EINVAL),
             }));

@@ -14,7 +14,7 @@ use crate::native::stats::bump;
 /// I/Os that were over at once with the same times: batches that were handed over
 /// together often end together, and are counted in one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Alike {
+struct CompletionKey {
     dir: DirIndex,
     class: u8,
     intended: u64,
@@ -30,7 +30,7 @@ impl Worker {
     #[inline]
     pub(super) fn take<B: Backend>(&mut self, backend: &mut B, now: u64) -> std::io::Result<()> {
         let mut done = std::mem::take(&mut self.done);
-        let mut alike: Option<(Alike, u64, u64)> = None;
+        let mut alike: Option<(CompletionKey, u64, u64)> = None;
         for completion in done.drain(..) {
             let Some((kind, len)) = self.complete(backend, completion, now) else {
                 continue;
@@ -63,7 +63,7 @@ impl Worker {
         backend: &mut B,
         completion: CompletedIo,
         now: u64,
-    ) -> Option<(Alike, u64)> {
+    ) -> Option<(CompletionKey, u64)> {
         let slot = completion.slot;
         let under = self.cell(slot).get();
         let left = i64::from(under.len - under.moved);
@@ -109,7 +109,7 @@ impl Worker {
         if !self.plain && self.ring.is_some() {
             self.log(dir, &under, now);
         }
-        let alike = Alike {
+        let alike = CompletionKey {
             dir,
             class: under.class,
             intended: under.intended,
@@ -143,7 +143,7 @@ impl Worker {
 
     /// Counts `count` I/Os of the same times, of `bytes` together.
     #[inline]
-    fn count(&self, alike: &Alike, count: u64, bytes: u64, now: u64) {
+    fn count(&self, alike: &CompletionKey, count: u64, bytes: u64, now: u64) {
         if let Some(stats) = &self.stats.dirs[alike.dir as usize] {
             let cells = &stats.clat[usize::from(alike.class)];
             if self.measures.clat {
