@@ -207,7 +207,7 @@ fn a_sparse_file_and_an_empty_zram_device_hold_nothing() {
 fn the_limit_of_a_control_group_is_found_and_a_change_of_it_is_a_shift() {
     let bench = bench();
     let device = require!(LoopDevice::over(&image(&bench, 16 * MIB)));
-    let group = require!(Throttle::new(device.path(), 400));
+    let group = require!(Throttle::new(device.path(), 40));
     let job = job(&bench, device.path(), "runtime=120\nsize=16M");
     let words = group.command();
     let mut command = Command::new(&words[0]);
@@ -221,9 +221,9 @@ fn the_limit_of_a_control_group_is_found_and_a_change_of_it_is_a_shift() {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    // So many that a busy machine, whose intervals differ much, shows it, too.
+    // Few enough for a busy machine, and so many intervals that it shows the change, too.
     await_intervals(&bench, 30);
-    group.limit(100).unwrap();
+    group.limit(10).unwrap();
     await_intervals(&bench, 30);
     let document = stopped(child);
     has(&document, "read", "settings_changed");

@@ -35,6 +35,9 @@ const LOOK: Duration = Duration::from_millis(20);
 /// kernel gives up on a SCSI command after 30 s by default (drivers/scsi/sd.h,
 /// SD_TIMEOUT), but whoever presses Ctrl-C does not want to wait for that.
 const GRACE: Duration = Duration::from_secs(5);
+/// The same where no I/O is under way: then a worker waits for a processor, and no device
+/// is to blame. Below the time after which the engine's process is left behind.
+const GRACE_WITHOUT_IO: Duration = Duration::from_secs(25);
 /// An I/O older than this is named: no healthy device needs as long.
 const STUCK: Duration = Duration::from_secs(10);
 
@@ -642,16 +645,17 @@ impl<'a> NativeRun<'a> {
             return false;
         };
         let running = self.states.contains(&MemberState::Running);
-        let patience = if self.control.stop_requests() > 1 {
-            Duration::from_secs(1)
-        } else {
-            GRACE
+        let (stuck, command) = (self.stuck(Duration::ZERO), self.in_command());
+        let patience = match (&stuck, &command) {
+            _ if self.control.stop_requests() > 1 => Duration::from_secs(1),
+            (None, None) => GRACE_WITHOUT_IO,
+            _ => GRACE,
         };
         if !running || at.elapsed() < patience {
             return false;
         }
         let hung = |message: String| Failure::new(FailureKind::Hung, message);
-        let failure = match (self.stuck(Duration::ZERO), self.in_command()) {
+        let failure = match (stuck, command) {
             (Some((count, oldest)), _) => hung(format!(
                 "{count} I/Os did not come back, the oldest: {oldest}"
             )),
