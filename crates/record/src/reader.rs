@@ -84,7 +84,7 @@ pub struct Entries {
     pub damaged: DamagedLines,
     /// As [`Record::status`].
     pub status: Option<RunStatus>,
-    /// Time of the line [`Event::Ended`], ms since 1970 UTC.
+    /// Time of the line [`fathom_model::Event::Ended`], ms since 1970 UTC.
     pub ended_ms: Option<u64>,
     dir: PathBuf,
     /// The file that is being read, and the number of its segment.
