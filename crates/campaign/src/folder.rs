@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use fathom_kconfig::{Config, DiskFiles, Loader, Tree, Warning};
+use fathom_prepare::shipped;
 
 use crate::CampaignError;
 use crate::definition::Definitions;
@@ -106,6 +107,20 @@ impl Folder {
 
     pub(crate) fn definitions(&self) -> Result<Definitions, CampaignError> {
         Definitions::read(&self.dir)
+    }
+}
+
+/// The configuration of a campaign, or the shipped one where there is none.
+///
+/// # Errors
+/// As [`Folder::config`].
+pub fn config_or_shipped(
+    folder: Option<&Folder>,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Config, CampaignError> {
+    match folder {
+        Some(folder) => folder.config(env),
+        None => Ok(shipped::config(env)?),
     }
 }
 

@@ -9,7 +9,7 @@ pub enum Access {
     Async,
     /// No storage.
     None,
-    /// Storage that is no path of this machine.
+    /// Storage that is not a path on this machine.
     Remote,
     /// Changes its files whatever the direction is.
     Always,

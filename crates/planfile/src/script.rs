@@ -5,6 +5,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use fathom_analysis::snia::Setup;
+use fathom_campaign::folder::config_or_shipped;
 use fathom_campaign::plan::ResolvedCampaign;
 use fathom_campaign::{CampaignError, Folder, run};
 use fathom_engines::EngineName;
@@ -20,7 +21,6 @@ use fathom_prepare::acts::Purging;
 use fathom_prepare::precondition::{Precondition, PreconditionMethod};
 use fathom_prepare::provision::{self, Provision, ProvisionDrive, ProvisionMethod};
 use fathom_prepare::settings::{Overrides, settings};
-use fathom_prepare::shipped;
 use fathom_suites::prio::{self, PrioReady};
 use fathom_suites::quick::{self, QuickRequest, SeriesFolders, SeriesGroup};
 use fathom_suites::snia::Snia;
@@ -30,11 +30,10 @@ use super::{JobSource, Study, StudyAction, StudyJob, StudyPrecondition, StudyQui
 impl StudyPrecondition {
     /// What brings a drive there.
     fn script(&self, device: &Path, options: &RunOptions) -> Result<Precondition, RunError> {
-        let config = match &self.campaign {
-            Some(folder) => Folder::open(folder).and_then(|it| it.config(&variable)),
-            None => shipped::config(&variable).map_err(CampaignError::from),
-        };
-        let config = config.map_err(|error| RunError::Input(error.to_string()))?;
+        let input = |error: CampaignError| RunError::Input(error.to_string());
+        let folder = self.campaign.as_deref().map(Folder::open);
+        let folder = folder.transpose().map_err(input)?;
+        let config = config_or_shipped(folder.as_ref(), &variable).map_err(input)?;
         let overrides = Overrides {
             options: options.of_part(),
             ..Overrides::default()

@@ -11,7 +11,7 @@ use crate::preparation::Preparation;
 const SPRANDOM: (u32, u32) = (3, 41);
 
 /// What is known of the machine for pre-conditioning.
-pub fn here(selected: &EngineHandle, dut: &Path, preparation: &Preparation) -> DeviceFacts {
+pub fn device_facts(selected: &EngineHandle, dut: &Path, preparation: &Preparation) -> DeviceFacts {
     let wants = |p: &PreconditionSettings| p.sprandom;
     let has_sprandom = match selected {
         EngineHandle::Fio(fio) if preparation.precondition.as_ref().is_some_and(wants) => {

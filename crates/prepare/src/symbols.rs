@@ -1,4 +1,4 @@
-//! Values of symbols, read with one grammar and refused with one wording.
+//! Reads the values of symbols: one grammar, one wording for errors.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ impl<'c> SymbolReader<'c> {
         (!text.is_empty()).then_some(text)
     }
 
-    /// What `parse` makes of it.
+    /// The value as `parse` reads it.
     ///
     /// # Errors
-    /// What `parse` says, behind the symbol and its value; so with all that follow.
+    /// The error of `parse` after the symbol and its value, here and below.
     pub fn value<T>(
         &self,
         symbol: &str,

@@ -23,14 +23,22 @@ pub(crate) struct FormatVersion {
 }
 
 impl FormatVersion {
+    fn is_of_fathom(&self) -> bool {
+        self.format == FORMAT
+    }
+
+    fn is_readable(&self) -> bool {
+        self.is_of_fathom() && self.version <= VERSION
+    }
+
     /// Whether this Fathom reads it.
     pub(crate) fn check(&self, dir: &Path) -> Result<(), RecordError> {
         let Self { format, version } = self;
-        if format != FORMAT {
+        if !self.is_of_fathom() {
             let reason = format!("{EVENTS} is of format '{format}', not {FORMAT}");
             return Err(not_a_record(dir, reason));
         }
-        if *version > VERSION {
+        if !self.is_readable() {
             let reason = format!(
                 "written by a newer Fathom (record version {version}, this one reads up to {VERSION})"
             );
@@ -57,7 +65,7 @@ pub(crate) fn header(dir: &Path, line: &[u8]) -> Result<Header, RecordError> {
 
 /// Whether a first line is that of a newer Fathom, or of another format.
 pub(crate) fn is_newer(line: &[u8]) -> bool {
-    version(line).is_ok_and(|version| version.format != FORMAT || version.version > VERSION)
+    version(line).is_ok_and(|version| !version.is_readable())
 }
 
 pub(crate) fn not_a_record(dir: &Path, reason: String) -> RecordError {

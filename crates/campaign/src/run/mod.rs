@@ -218,7 +218,7 @@ impl<'p> ReadyCampaign<'p> {
         };
         Ok(Self {
             uses,
-            here: here::here(&selected, &dut, &plan.preparation),
+            here: here::device_facts(&selected, &dut, &plan.preparation),
             checked: Checked {
                 is_here: !selected.is_simulated(),
                 selected,

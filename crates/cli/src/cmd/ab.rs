@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use fathom_flow::RunOptions;
+use fathom_flow::options::duration;
 use fathom_flow::{History, JobStep};
 use fathom_model::Exit;
 use fathom_questions::ab::{AbConfig, AbFigure, AbQuestion, AbScript, COMMAND, NeededBoot};
@@ -22,7 +23,6 @@ use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use super::{ExitError, Global};
 use crate::cmd::job::request::JobPlan;
-use fathom_flow::options::duration;
 
 mod mount_point;
 pub mod show;

@@ -25,7 +25,8 @@ cluster: max-errors: fio itself counts the errors of its servers
 cluster: destroy: it writes only to volumes that it has claimed itself
 cluster: sim: no simulated device has a storage class";
 
-/// Command, options and reason: the lines of [`NOT_OFFERED`], and what single tests of SNIA's specification do not use.
+/// Command, options and reason: the lines of [`NOT_OFFERED`], and the options that a test of
+/// SNIA's specification does not use.
 pub fn not_offered() -> impl Iterator<Item = (String, Vec<&'static str>, &'static str)> {
     let lines = NOT_OFFERED.lines().filter_map(|line| {
         let (command, rest) = line.split_once(": ")?;

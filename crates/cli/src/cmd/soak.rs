@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use fathom_analysis::steady_state::{SteadyVerdict, TermKind};
 use fathom_flow::RunOptions;
+use fathom_flow::options::duration;
 use fathom_model::{Exit, units};
 use fathom_questions::soak::{self, COMMAND, PeriodFigures};
 use fathom_sheet::grid::{Grid, GridCell, figures, words};
@@ -21,7 +22,6 @@ use super::planned::{RequestKind, RunRequest, kept};
 use super::run_args::RunArgs;
 use crate::cmd::job::request::JobPlan;
 use crate::out;
-use fathom_flow::options::duration;
 
 /// Run a job for hours, with figures of each hour, and say whether they drift
 #[derive(Debug, clap::Args)]

@@ -14,10 +14,10 @@ const FILES_MOST: usize = 4;
 /// A module's place in its crate: `native::worker` is `["native", "worker"]`.
 type Module = Vec<String>;
 
-/// What a file says of other modules of its crate.
+/// The modules of its crate that a file names.
 #[derive(Default)]
 struct Mentions {
-    /// Paths as they stand there.
+    /// Paths as written, from the root of the crate.
     paths: Vec<Vec<String>>,
     /// Names that it passes on, and where they are from.
     passed_on: BTreeMap<String, Vec<String>>,

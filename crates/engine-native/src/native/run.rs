@@ -645,13 +645,18 @@ impl<'a> NativeRun<'a> {
             return false;
         };
         let running = self.states.contains(&MemberState::Running);
-        let (stuck, command) = (self.stuck(Duration::ZERO), self.in_command());
-        let patience = match (&stuck, &command) {
-            _ if self.control.stop_requests() > 1 => Duration::from_secs(1),
-            (None, None) => GRACE_WITHOUT_IO,
-            _ => GRACE,
+        let is_urgent = self.control.stop_requests() > 1;
+        let patience = if is_urgent {
+            Duration::from_secs(1)
+        } else {
+            GRACE
         };
         if !running || at.elapsed() < patience {
+            return false;
+        }
+        let (stuck, command) = (self.stuck(Duration::ZERO), self.in_command());
+        let is_idle = stuck.is_none() && command.is_none();
+        if is_idle && !is_urgent && at.elapsed() < GRACE_WITHOUT_IO {
             return false;
         }
         let hung = |message: String| Failure::new(FailureKind::Hung, message);

@@ -1,4 +1,4 @@
-//! What the kernel is told and asked about the calling thread.
+//! Priority, memory policy and resource usage of the calling thread.
 
 #![allow(unsafe_code)] // each block says why it is sound
 

@@ -48,7 +48,7 @@ impl Provision {
         let ready = self.flow(place, &script).look()?;
         // Only who runs the jobs knows what it has, and how large it makes a
         // simulated drive.
-        let here = here::here(ready.selected(), &one.drive.path, &preparation);
+        let here = here::device_facts(ready.selected(), &one.drive.path, &preparation);
         if here == script.here {
             return Ok(then(&script, ready));
         }

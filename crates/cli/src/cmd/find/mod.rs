@@ -8,6 +8,7 @@ use fathom_analysis::find::{FindGoal, FindLoads, WholeLoad};
 use fathom_engines::EngineName;
 use fathom_flow::JobStep;
 use fathom_flow::RunOptions;
+use fathom_flow::options::duration;
 use fathom_model::io_engine::{DEFAULT_IO_ENGINE, IoEngineRow, io_engine};
 use fathom_model::{Direction, Exit};
 use fathom_questions::find::{COMMAND, FindConfig, FindRow, FindScript, is_mixed};
@@ -23,7 +24,6 @@ use super::run_args::RunArgs;
 use super::{ExitError, Global};
 use crate::cmd::job::request::JobPlan;
 use crate::out;
-use fathom_flow::options::duration;
 
 mod emit;
 mod goal;

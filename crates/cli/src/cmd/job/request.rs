@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use fathom_engine_fio::client::Servers;
 use fathom_flow::RunOptions;
 use serde::{Deserialize, Serialize};
 
 use crate::cmd::hosts::SharedHosts;
-use fathom_engine_fio::client::Servers;
 
 /// What a record keeps of a run and other machines are sent.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use fathom_campaign::folder::CONFIG;
-use fathom_campaign::{CampaignError, Folder};
+use fathom_campaign::Folder;
+use fathom_campaign::folder::{CONFIG, config_or_shipped};
 use fathom_flow::RunOptions;
 use fathom_flow::ledger::Ledgers;
 use fathom_jobfile::variables::variable;
@@ -14,7 +14,6 @@ use fathom_prepare::provision::{
     self, Provision, ProvisionDrive, ProvisionMethod, ProvisionOptions, Skipped, SteadyFor,
 };
 use fathom_prepare::settings::{Overrides, RunSettings, dut, settings};
-use fathom_prepare::shipped;
 use fathom_record::Entries;
 
 use super::Args;
@@ -61,15 +60,6 @@ fn campaign(args: &Args) -> Result<Option<Folder>, ExitError> {
     Ok(here.filter(|folder| folder.file(CONFIG).is_file()))
 }
 
-/// The configuration that holds: the campaign's, or the defaults of one.
-fn config(folder: Option<&Folder>) -> Result<Config, ExitError> {
-    match folder {
-        Some(folder) => folder.config(&variable),
-        None => shipped::config(&variable).map_err(CampaignError::from),
-    }
-    .map_err(exit_error)
-}
-
 fn overrides(args: &Args) -> Overrides {
     args.budget.over(Overrides {
         options: args.options.clone(),
@@ -79,7 +69,7 @@ fn overrides(args: &Args) -> Overrides {
 
 fn new(global: &Global, args: &Args) -> Result<ProvisionRequest, ExitError> {
     let folder = campaign(args)?;
-    let config = config(folder.as_ref())?;
+    let config = config_or_shipped(folder.as_ref(), &variable).map_err(exit_error)?;
     let settings = settings(&config, &overrides(args)).map_err(failed)?;
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let logs = folder
@@ -176,7 +166,7 @@ fn resumed(global: &Global, args: &Args) -> anyhow::Result<ProvisionRequest> {
         Some(dir) => Some(Folder::open(dir).map_err(exit_error)?),
         None => None,
     };
-    let config = config(folder.as_ref())?;
+    let config = config_or_shipped(folder.as_ref(), &variable).map_err(exit_error)?;
     let told = &mut batch.facts.how.options;
     told.again(&args.options).map_err(failed)?;
     told.check().map_err(run_args::usage)?;

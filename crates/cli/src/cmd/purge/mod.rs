@@ -18,6 +18,7 @@ use fathom_engine::Control;
 use fathom_engine_native::Native;
 use fathom_engines::select::EngineHandle;
 use fathom_flow::ledger::Ledgers;
+use fathom_flow::options::duration;
 use fathom_flow::{
     Act, ActionContext, ActionResult, Checked, Finish, Flow, KeptPlan, OneStage, Ready, RunOptions,
     Task, Work,
@@ -43,7 +44,6 @@ use super::planned::Start;
 use super::planned::{RequestKind, RunRequest, kept};
 use super::{Cli, Command, ExitError, Global, header_facts};
 use crate::out;
-use fathom_flow::options::duration;
 
 pub mod list;
 mod screen;
